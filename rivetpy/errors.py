@@ -1,0 +1,114 @@
+"""The errors of the public interface: every one says what, where, and what to do next (spec actors 5)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+#: Groups whose message and metadata may be shown to any client (spec wire 6.5).
+PUBLIC_GROUPS = frozenset({"user", "queue", "message", "schedule", "kv", "guard", "api"})
+PUBLIC_CODES = frozenset(
+    {
+        ("auth", "forbidden"),
+        ("actor", "not_found"),
+        ("actor", "action_not_found"),
+        ("actor", "method_not_allowed"),
+        ("actor", "action_timed_out"),
+        ("actor", "aborted"),
+        ("actor", "duplicate_key"),
+        ("actor", "invalid_request"),
+        ("actor", "value_not_encodable"),
+        ("inspector", "unauthorized"),
+    }
+)
+#: HTTP status of an error when its raiser does not say (spec wire 6.5).
+STATUS = {
+    ("actor", "action_not_found"): 404,
+    ("actor", "not_found"): 404,
+    ("actor", "method_not_allowed"): 405,
+    ("actor", "action_timed_out"): 408,
+    ("actor", "invalid_request"): 400,
+    ("actor", "duplicate_key"): 400,
+    ("actor", "restarting"): 503,
+    ("auth", "forbidden"): 403,
+}
+STATUS_BY_GROUP = {"queue": 400, "message": 400, "api": 400, "guard": 400}
+
+
+class RivetError(Exception):
+    """An error with a stable group and code that travels to clients.
+
+    ``status`` is the HTTP status it is answered with; left out, it follows from group and code.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        code: str,
+        message: str,
+        metadata: object = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.group = group
+        self.code = code
+        self.message = message
+        self.metadata = metadata
+        self.status = status or STATUS.get((group, code)) or STATUS_BY_GROUP.get(group, 500)
+
+    @property
+    def public(self) -> bool:
+        """Whether a client may see the message and the metadata."""
+        return self.group in PUBLIC_GROUPS or (self.group, self.code) in PUBLIC_CODES
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.group}.{self.code}: {self.message})"
+
+
+class UserError(RivetError):
+    """Raised by user code to tell a client what went wrong; everything else reaches it as internal_error."""
+
+    def __init__(self, message: str, *, code: str = "user_error", metadata: object = None) -> None:
+        super().__init__("user", code, message, metadata)
+
+
+class DefinitionError(RivetError):
+    """A mistake in an actor, queue or registry definition, found at import."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("definition", "invalid", message)
+
+
+class EncodeError(RivetError):
+    """A value that can't be stored without changing it; ``path`` is where in the value (``$.items[2]``)."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__("actor", "value_not_encodable", f"{path}: {problem}", {"path": path}, 400)
+        self.path = path
+        self.problem = problem
+
+
+class StoreError(RivetError):
+    """The store could not do what was asked; nothing of the refused commit is kept."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__("store", code, message, status=503)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the nearest known name, or lists the known ones."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return f"Known: {', '.join(map(repr, names))}." if names else "There are none."
+
+
+def actor_not_found(what: str) -> RivetError:
+    """The one way to say that an actor isn't there."""
+    return RivetError("actor", "not_found", f"Actor {what} was not found.")
+
+
+def metadata_of(error: RivetError) -> Mapping[str, object] | object:
+    """Metadata for the wire: None unless the error is public."""
+    return error.metadata if error.public else None

@@ -1,0 +1,44 @@
+"""What an actor looks like from outside: values the inspector and the command line show, awake or asleep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivetpy.codec import Value
+from rivetpy.store import ActorRow
+from rivetpy.workflow.entries import Entry, Message
+from rivetpy.workflow.failure import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class WaitView:
+    """One thing a workflow waits for. Times are epoch ms."""
+
+    #: sleep, message or retry.
+    reason: str
+    location: str
+    deadline: int | None = None
+    #: For a message: the queues; None means all of them.
+    queues: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowView:
+    """A workflow's status (spec workflows 11), what it waits for, how it ended, and its journal by seq."""
+
+    status: str
+    waits: tuple[WaitView, ...]
+    output: Value
+    failure: Failure | None
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActorView:
+    """Everything there is to see of one actor."""
+
+    row: ActorRow
+    awake: bool
+    state: Value
+    queue: tuple[Message, ...]
+    workflow: WorkflowView | None

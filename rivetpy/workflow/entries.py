@@ -1,0 +1,181 @@
+"""The kinds of journal entries, the states each may be in, and their form in the store."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import msgpack
+
+from rivetpy.errors import StoreError
+from rivetpy.workflow import failure as failures
+from rivetpy.workflow.failure import Failure
+
+VERSION = 1
+
+
+class Kind(enum.StrEnum):
+    """What wrote an entry."""
+
+    STEP = "step"
+    LOOP = "loop"
+    SLEEP = "sleep"
+    MESSAGE = "message"
+
+
+class Status(enum.StrEnum):
+    """How far an entry is (spec workflows 11)."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+
+
+#: From which status an entry of a kind may go to which. A finished entry never changes again.
+TRANSITIONS: dict[Kind, dict[Status | None, frozenset[Status]]] = {
+    Kind.STEP: {
+        None: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED, Status.EXHAUSTED}),
+        Status.PENDING: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED, Status.EXHAUSTED}),
+    },
+    Kind.LOOP: {
+        None: frozenset({Status.RUNNING, Status.COMPLETED}),
+        Status.RUNNING: frozenset({Status.RUNNING, Status.COMPLETED}),
+    },
+    Kind.SLEEP: {
+        None: frozenset({Status.PENDING, Status.COMPLETED}),
+        Status.PENDING: frozenset({Status.COMPLETED, Status.INTERRUPTED}),
+    },
+    Kind.MESSAGE: {
+        None: frozenset({Status.PENDING, Status.COMPLETED}),
+        Status.PENDING: frozenset({Status.COMPLETED}),
+    },
+}
+FINISHED = frozenset({Status.COMPLETED, Status.FAILED, Status.EXHAUSTED, Status.INTERRUPTED})
+
+
+@dataclass(slots=True)
+class Message:
+    """A queue message as stored; ``id`` grows with arrival, ``body`` is encoded. Times are epoch ms."""
+
+    id: int
+    queue: str
+    body: bytes
+    created_at: int
+    idempotency_key: str | None = None
+
+    def pack(self) -> list[object]:
+        return [self.id, self.queue, self.body, self.created_at, self.idempotency_key]
+
+
+@dataclass(slots=True)
+class Entry:
+    """One line of the journal. Times are epoch milliseconds."""
+
+    kind: ClassVar[Kind]
+    location: str
+    #: Grows with every entry of the workflow: the order in which they were begun.
+    seq: int
+    status: Status
+    created_at: int
+    completed_at: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status in FINISHED
+
+
+@dataclass(slots=True)
+class StepEntry(Entry):
+    """A step: pending between attempts, then completed, failed (no retry allowed) or exhausted."""
+
+    kind = Kind.STEP
+    attempts: int = 0
+    started_at: int | None = None  # of the last attempt
+    retry_at: int | None = None
+    output: bytes | None = None
+    failure: Failure | None = None
+    #: Why it failed: critical, timeout, exhausted or rollback.
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class LoopEntry(Entry):
+    """A loop: the iteration it is in, the state that one was given, and the oldest iteration still kept."""
+
+    kind = Kind.LOOP
+    iteration: int = 0
+    state: bytes | None = None
+    first: int = 0
+    output: bytes | None = None
+
+
+@dataclass(slots=True)
+class SleepEntry(Entry):
+    """A sleep: its deadline never moves once recorded."""
+
+    kind = Kind.SLEEP
+    deadline: int = 0
+
+
+@dataclass(slots=True)
+class MessageEntry(Entry):
+    """A queue wait: what it waits for, then what it received (nothing: the deadline came first)."""
+
+    kind = Kind.MESSAGE
+    queues: list[str] | None = None
+    deadline: int | None = None
+    completable: bool = False
+    messages: list[Message] = field(default_factory=list)
+    #: Ids of the completable messages that were completed.
+    completed: list[int] = field(default_factory=list)
+
+
+ENTRY_TYPES: dict[Kind, type[Entry]] = {
+    Kind.STEP: StepEntry,
+    Kind.LOOP: LoopEntry,
+    Kind.SLEEP: SleepEntry,
+    Kind.MESSAGE: MessageEntry,
+}
+
+_NAMES = {kind: [f.name for f in fields(cls) if f.name != "location"] for kind, cls in ENTRY_TYPES.items()}
+_GETTERS: dict[Kind, Callable[[Entry], tuple[Any, ...]]] = {
+    kind: attrgetter(*names) for kind, names in _NAMES.items()
+}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Message):
+        return value.pack()
+    if isinstance(value, Failure):
+        return failures.pack(value)
+    raise TypeError(f"an entry can't hold {value!r}")
+
+
+def pack(entry: Entry) -> bytes:
+    """The entry as stored, without its location (that is its key)."""
+    packed: bytes = msgpack.packb([VERSION, entry.kind, *_GETTERS[entry.kind](entry)], default=_plain)
+    return packed
+
+
+def unpack(location: str, data: bytes) -> Entry:
+    """The inverse of `pack`. Raises `StoreError` ``newer_format`` for a form this release does not know."""
+    version, kind, *values = msgpack.unpackb(data)
+    if version != VERSION or kind not in ENTRY_TYPES:
+        raise StoreError(
+            "newer_format",
+            f"The entry at {location!r} was written in format {version} ({kind}); "
+            f"this rivetpy reads format {VERSION}. Upgrade rivetpy.",
+        )
+    entry = ENTRY_TYPES[kind](location, **dict(zip(_NAMES[kind], values, strict=True)))
+    entry.status = Status(entry.status)
+    if isinstance(entry, StepEntry) and entry.failure is not None:
+        entry.failure = failures.unpack(entry.failure)  # type: ignore[arg-type]
+    if isinstance(entry, MessageEntry):
+        entry.messages = [Message(*message) for message in entry.messages]  # type: ignore[misc]
+    return entry

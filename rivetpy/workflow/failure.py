@@ -1,0 +1,116 @@
+"""What is kept of an exception: names, text and the cause chain; never a pickle (spec workflows 3)."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.errors import EncodeError, RivetError
+
+MAX_TEXT = 16_384
+MAX_CAUSES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception as recorded: the same on the first run and on every replay."""
+
+    type: str
+    module: str
+    message: str
+    group: str | None = None
+    code: str | None = None
+    metadata: Value = None
+    traceback: str = ""
+    #: What it was raised from; for an exception group, all its leaves.
+    causes: tuple[Failure, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+    def leaves(self) -> Iterator[Failure]:
+        """The failures at the ends of the cause chain."""
+        if not self.causes:
+            yield self
+        for cause in self.causes:
+            yield from cause.leaves()
+
+
+def failure_of(error: BaseException, depth: int = 0) -> Failure:
+    """Describe an exception with everything a reader will want later."""
+    group, code, metadata = None, None, None
+    if isinstance(error, RivetError):
+        group, code, metadata = error.group, error.code, _storable(error.metadata)
+    return Failure(
+        type=type(error).__qualname__,
+        module=type(error).__module__,
+        message=_clip(_text(error)),
+        group=group,
+        code=code,
+        metadata=metadata,
+        traceback=_clip(user_traceback(error)) if depth == 0 else "",
+        causes=tuple(failure_of(cause, depth + 1) for cause in _causes(error)) if depth < MAX_CAUSES else (),
+    )
+
+
+def _causes(error: BaseException) -> tuple[BaseException, ...]:
+    if isinstance(error, BaseExceptionGroup):
+        return tuple(error.exceptions)
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return (cause,) if cause is not None else ()
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback without the engine's own frames."""
+    return "".join(
+        line
+        for line in traceback.TracebackException.from_exception(error, chain=False).format()
+        if "/rivetpy/workflow/" not in line and "/rivetpy/host/" not in line
+    )
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception as broken:  # a user's __str__ may raise anything
+        return f"<no text: __str__ raised {type(broken).__name__}>"
+
+
+def _clip(text: str) -> str:
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + "\n…\n" + text[-MAX_TEXT // 2 :]
+
+
+def _storable(value: Value) -> Value:
+    try:
+        return codec.reread(value)[1]
+    except EncodeError:
+        return repr(value)[:MAX_TEXT]
+
+
+Packed = list[object]
+
+
+def pack(failure: Failure) -> Packed:
+    """The failure as a list msgpack can take."""
+    return [
+        failure.type,
+        failure.module,
+        failure.message,
+        failure.group,
+        failure.code,
+        codec.encode(failure.metadata),
+        failure.traceback,
+        [pack(cause) for cause in failure.causes],
+    ]
+
+
+def unpack(packed: list[Value]) -> Failure:
+    """The inverse of `pack`."""
+    kind, module, message, group, code, metadata, text, causes = packed
+    return Failure(
+        kind, module, message, group, code, codec.decode(metadata), text, tuple(map(unpack, causes))
+    )

@@ -1,0 +1,49 @@
+"""Where an entry is: the path of names from the root, as text (spec workflows 1).
+
+``process/~3/charge`` is step ``charge`` in iteration 3 of loop ``process``. A scope is the part before the
+last slash. Slashes never appear inside a name (they are percent-coded), so splitting needs no parser.
+"""
+
+from __future__ import annotations
+
+import functools
+
+MAX_NAME = 256
+ROOT = ""
+
+
+@functools.lru_cache(maxsize=4096)
+def segment(name: str) -> str:
+    """The name as a path segment.
+
+    Raises ValueError for a name that is empty, too long, or has control characters or lone surrogates.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a name in a workflow is a str, not {type(name).__name__}: {name!r}")
+    if not name or len(name) > MAX_NAME:
+        raise ValueError(f"a name in a workflow has 1 to {MAX_NAME} characters: {name[:40]!r}")
+    if any(ord(letter) < 0x20 or ord(letter) == 0x7F or 0xD800 <= ord(letter) < 0xE000 for letter in name):
+        raise ValueError(f"a name in a workflow has no control characters: {name!r}")
+    coded = name.replace("%", "%25").replace("/", "%2F")
+    return "%7E" + coded[1:] if coded.startswith("~") else coded
+
+
+def name_of(part: str) -> str:
+    """The name a path segment stands for."""
+    return part.replace("%7E", "~").replace("%2F", "/").replace("%25", "%")
+
+
+def child(scope: str, part: str) -> str:
+    """The location of a segment in a scope."""
+    return f"{scope}/{part}" if scope else part
+
+
+def iteration(loop: str, index: int) -> str:
+    """The scope of one iteration of a loop."""
+    return f"{loop}/~{index}"
+
+
+def split(location: str) -> tuple[str, str]:
+    """Scope and last segment."""
+    scope, _, part = location.rpartition("/")
+    return scope, part
