@@ -1,0 +1,88 @@
+"""What one feels from outside: how fast it is there, how fast a command answers, what sleepers weigh."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import ROUNDS, Row, fresh
+from rivetpy.client import create_client
+from tests.support.engine import Engine, engine
+
+REGISTRY = Path(__file__).with_name("registry.py")
+SLEEPERS = 10_000
+
+
+@contextlib.contextmanager
+def running_engine(directory: Path) -> Iterator[Engine]:
+    with engine(REGISTRY, directory) as running:
+        yield running
+
+
+async def first_action(endpoint: str) -> None:
+    async with create_client(endpoint) as client:
+        await client.counter.get_or_create(["main"]).getState()
+
+
+def cold_start(directory: Path) -> list[Row]:
+    def once() -> float:
+        begin = time.perf_counter()
+        with running_engine(fresh(directory)) as started:
+            asyncio.run(first_action(started.url))
+            return time.perf_counter() - begin
+
+    seconds = statistics.median(once() for _ in range(ROUNDS))
+    return [Row("`rivet dev` to the first action answered", seconds, "s")]
+
+
+def send(directory: Path) -> list[Row]:
+    def once(started: Engine) -> float:
+        begin = time.perf_counter()
+        started.rivet("send", "counter", '{"delta":1}')
+        return time.perf_counter() - begin
+
+    with running_engine(directory) as started:
+        once(started)
+        seconds = statistics.median(once(started) for _ in range(2 * ROUNDS))
+    return [Row("`rivet send`, the whole command", seconds, "s")]
+
+
+def resident(started: Engine) -> float:
+    """Resident memory of every process of the engine, in MB."""
+    shown = subprocess.run(["ps", "-A", "-o", "pgid=,rss="], capture_output=True, text=True, check=True)
+    pairs = (line.split() for line in shown.stdout.splitlines())
+    return sum(int(rss) for group, rss in pairs if int(group) == started.process.popen.pid) / 1024
+
+
+async def make_sleepers(endpoint: str) -> None:
+    async with create_client(endpoint) as client:
+        keys = iter(range(SLEEPERS))
+
+        async def share() -> None:
+            for n in keys:
+                await client.sleeper.get_or_create([f"s{n}"]).resolve()
+
+        await asyncio.gather(*(share() for _ in range(50)))
+
+
+def memory(directory: Path) -> list[Row]:
+    with running_engine(directory) as started:
+        asyncio.run(first_action(started.url))
+        empty = resident(started)
+        asyncio.run(make_sleepers(started.url))
+        time.sleep(5)  # until the last one sleeps
+        after = resident(started)
+        started.kill()
+        started.start()
+        asyncio.run(first_action(started.url))
+        again = resident(started)
+    return [
+        Row("the engine with one actor", empty, "MB"),
+        Row(f"  above that: {SLEEPERS} actors made and asleep", after - empty, "MB"),
+        Row("  above that: the same after a restart", again - empty, "MB"),
+    ]

@@ -1,0 +1,246 @@
+"""The house rules: layers, sizes, docstrings, public names, and papers that agree with the code."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine import RIVET, environment
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "rivetpy"
+#: Lowest first; a module imports only from its own package and from lower layers.
+LAYERS = [
+    {"errors", "clock", "identity"},
+    {"store", "codec"},
+    {"wire"},
+    {"workflow"},
+    {"actors"},
+    {"config", "client"},
+    {"host"},
+    {"engine"},
+    {"testing", "cli"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+#: Where a signature may say Any, and why.
+ANY_ALLOWED: dict[str, str] = {}
+
+
+def sources(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert found
+    return found
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything of rivetpy that a module imports, also inside functions."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.startswith("rivetpy"))
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            if node.module and node.module.split(".")[0] == "rivetpy":
+                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+MODULES = {module_name(path): path for path in sources("rivetpy")}
+
+
+def module_of(name: str) -> str:
+    """The module that an imported name comes from."""
+    while name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def test_modules_import_only_from_lower_layers() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        if module == "rivetpy":
+            continue
+        own = module.split(".")[1]
+        for line, name in imported(path):
+            if name == "rivetpy.__version__":
+                continue
+            other = name.split(".")[1] if "." in name else ""
+            if other != own and LEVEL.get(other, len(LAYERS)) >= LEVEL[own]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {own} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_import_cycles() -> None:
+    graph = {
+        module: {module_of(name) for _, name in imported(path)} - {module, "rivetpy"}
+        for module, path in MODULES.items()
+    }
+    while leaves := {module for module, needs in graph.items() if not needs & graph.keys()}:
+        graph = {module: needs for module, needs in graph.items() if module not in leaves}
+    assert not graph, f"these import each other: {sorted(graph)}"
+
+
+def test_files_are_small_enough_to_read() -> None:
+    lengths = {
+        path: len(path.read_text().splitlines())
+        for path in sources("rivetpy", "tests", "examples", "benchmarks")
+    }
+    assert not {str(path.relative_to(ROOT)): n for path, n in lengths.items() if n >= 500}
+    ours = sorted(n for path, n in lengths.items() if path.is_relative_to(PACKAGE))
+    assert ours[-1] <= 400
+    assert ours[len(ours) * 9 // 10] < 300, "nine files in ten stay under 300 lines"
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = []
+    for path in sources("rivetpy", "tests", "examples", "benchmarks"):
+        docstring = ast.get_docstring(parse(path)) or ""
+        if not docstring.splitlines()[:1]:
+            silent.append(str(path.relative_to(ROOT)))
+    assert not silent, f"no docstring: {silent}"
+
+
+@pytest.mark.parametrize("name", ["rivetpy", "rivetpy.workflow", "rivetpy.client", "rivetpy.host"])
+def test_all_lists_exactly_the_public_names(name: str) -> None:
+    module = importlib.import_module(name)
+    tree = parse(MODULES[name])
+    bound = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rivetpy")
+        for alias in node.names
+    }
+    bound |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    public = {n for n in bound if not n.startswith("_")}
+    assert sorted(module.__all__) == list(module.__all__) or set(module.__all__) == public
+    assert public <= set(module.__all__), f"missing in __all__: {public - set(module.__all__)}"
+    for exported in module.__all__:
+        assert getattr(module, exported, None) is not None
+
+
+def signatures(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = node.args
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            ]
+            for annotation in [node.returns, *(argument.annotation for argument in every if argument)]:
+                if annotation is not None:
+                    yield node.lineno, ast.unparse(annotation)
+
+
+def test_signatures_name_their_types() -> None:
+    vague = [
+        f"{path.relative_to(ROOT)}:{line}: {annotation}"
+        for path in sources("rivetpy")
+        for line, annotation in signatures(path)
+        if re.search(r"\bAny\b", annotation) and str(path.relative_to(ROOT)) not in ANY_ALLOWED
+    ]
+    assert not vague, "\n".join(vague)
+
+
+def test_allowed_anys_are_still_there() -> None:
+    for name in ANY_ALLOWED:
+        assert any("Any" in annotation for _, annotation in signatures(ROOT / name)), (
+            f"{name} needs no allowance"
+        )
+
+
+#: Words that belong to a workplace and not to the project, in pieces so that this file may hold them.
+FOREIGN = ["/wor" + "k/", "/tm" + "p/", "file://" + "/opt", "pypi" + ".org", "mirr" + "or"]
+
+
+def test_nothing_speaks_of_the_workplace() -> None:
+    papers = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
+    for path in [*papers, *sources("rivetpy", "tests", "examples", "benchmarks")]:
+        text = path.read_text()
+        assert not [word for word in FOREIGN if word in text], path
+
+
+def pyproject() -> dict[str, dict[str, object]]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_versions_agree() -> None:
+    version = pyproject()["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\d+\.\d+\.\d+)", changelog, re.M)
+    assert newest and newest[1] == version == importlib.import_module("rivetpy").__version__
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    script = (ROOT / ".ci" / "run").read_text()
+    command = re.search(r"^(python3 -m venv \S+ && .*pytest\S*)$", readme, re.M)
+    assert command, "the README has no one-line test command"
+    assert command[1] in script
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shipped_completions_are_what_the_command_prints(shell: str) -> None:
+    (file,) = (path for path in (ROOT / "completions").iterdir() if shell in path.name)
+    printed = subprocess.run(
+        [*RIVET, "completions", shell], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert printed.stdout == file.read_text()
+
+
+def test_commands_of_the_readme_exist() -> None:
+    shown = subprocess.run([*RIVET, "--help"], env=environment(), capture_output=True, text=True, check=True)
+    used = set(re.findall(r"\brivet ([a-z]+)\b", "\n".join(code_of(ROOT / "README.md"))))
+    missing = {verb for verb in used if not re.search(rf"\b{verb}\b", shown.stdout)}
+    assert used >= {"dev", "send", "history"} and not missing
+
+
+def code_of(path: Path) -> list[str]:
+    """What stands in a Markdown file's fences and in backticks."""
+    text = path.read_text()
+    fenced = re.findall(r"^```.*?\n(.*?)^```", text, re.M | re.S)
+    return fenced + re.findall(r"`([^`\n]+)`", text)
+
+
+def test_links_of_the_papers_lead_somewhere() -> None:
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_public_interface_type_checks_as_users_write_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--cache-dir",
+            str(tmp_path),
+            *map(str, sources("tests/typing")),
+        ],
+        cwd=ROOT,
+        env=environment(MYPYPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
