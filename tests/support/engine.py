@@ -128,6 +128,7 @@ class Engine:
     ) -> None:
         #: What `rivet dev` is given; empty: it finds the registry by itself.
         self.arguments = [str(registry)]
+        self.data = data
         self.options = list(options)
         self.cwd = cwd or registry.parent
         self.env = environment(RIVET_DATA_DIR=str(data), **({"EXAMPLE_API_URL": api.url} if api else {}))
