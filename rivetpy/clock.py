@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 #: Waits are cut into pieces of this length (seconds), so a wall clock that is set forwards or
@@ -30,3 +31,26 @@ async def sleep_until(clock: Clock, when: int) -> None:
     """Return once ``clock`` reads ``when`` (epoch ms) or later."""
     while (left := when - clock.now()) > 0:
         await asyncio.sleep(min(left / 1000, LONGEST_NAP))
+
+
+class Alarm:
+    """A callback at a point of a clock's time; re-checks in pieces, like `sleep_until`."""
+
+    def __init__(self, clock: Clock, when: int, callback: Callable[[], None]) -> None:
+        self._clock = clock
+        self._when = when
+        self._callback = callback
+        self._handle: asyncio.TimerHandle | None = None
+        self._check()
+
+    def _check(self) -> None:
+        left = self._when - self._clock.now()
+        if left <= 0:
+            self._handle = asyncio.get_running_loop().call_later(0, self._callback)
+        else:
+            self._handle = asyncio.get_running_loop().call_later(min(left / 1000, LONGEST_NAP), self._check)
+
+    def cancel(self) -> None:
+        """Never call back, if it has not yet."""
+        if self._handle is not None:
+            self._handle.cancel()

@@ -6,7 +6,9 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
-PUBLIC_GROUPS = frozenset({"user", "queue", "message", "schedule", "kv", "guard", "api"})
+PUBLIC_GROUPS = frozenset(
+    {"user", "queue", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+)
 PUBLIC_CODES = frozenset(
     {
         ("auth", "forbidden"),
@@ -17,6 +19,8 @@ PUBLIC_CODES = frozenset(
         ("actor", "aborted"),
         ("actor", "duplicate_key"),
         ("actor", "invalid_request"),
+        ("actor", "not_configured"),
+        ("actor", "restarting"),
         ("actor", "value_not_encodable"),
         ("inspector", "unauthorized"),
     }
@@ -32,7 +36,14 @@ STATUS = {
     ("actor", "restarting"): 503,
     ("auth", "forbidden"): 403,
 }
-STATUS_BY_GROUP = {"queue": 400, "message": 400, "api": 400, "guard": 400}
+STATUS_BY_GROUP = {
+    "queue": 400,
+    "message": 400,
+    "api": 400,
+    "guard": 400,
+    "namespace": 400,
+    "validation": 400,
+}
 
 
 class RivetError(Exception):
@@ -40,6 +51,10 @@ class RivetError(Exception):
 
     ``status`` is the HTTP status it is answered with; left out, it follows from group and code.
     """
+
+    #: In a client: the actor that answered (``{"actorId", "generation", "key"}``) and the request's id.
+    actor: Mapping[str, object] | None = None
+    ray_id: str | None = None
 
     def __init__(
         self,

@@ -50,7 +50,9 @@ def key_of(key: str | Sequence[str]) -> Key:
             "actor", "invalid_request", "A key holds a lone surrogate; use valid Unicode text."
         ) from None
     if size > MAX_KEY_BYTES:
-        raise RivetError("actor", "invalid_request", f"A key may have {MAX_KEY_BYTES} bytes; this has {size}.")
+        raise RivetError(
+            "actor", "invalid_request", f"A key may have {MAX_KEY_BYTES} bytes; this has {size}."
+        )
     return tuple(checked)
 
 

@@ -63,21 +63,6 @@ class Store(Protocol):
         """The row with this identity that is not destroyed."""
         ...
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> tuple[list[ActorRow], str | None]:
-        """A page of rows, newest first, and the cursor of the next page (None at the end).
-
-        Raises `StoreError` ``invalid_cursor`` for a cursor that no page returned.
-        """
-        ...
-
     async def load(self, actor: str) -> list[tuple[bytes, bytes]]:
         """Everything the actor has stored, sorted by key."""
         ...
@@ -103,4 +88,19 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of the files."""
+        ...
+
+    async def list(
+        self,
+        namespace: str,
+        name: str | None = None,
+        *,
+        include_destroyed: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[ActorRow], str | None]:
+        """A page of rows, newest first, and the cursor of the next page (None at the end).
+
+        Raises `StoreError` ``invalid_cursor`` for a cursor that no page returned.
+        """
         ...

@@ -1,0 +1,84 @@
+"""Workflows: functions whose every step is recorded (spec workflows)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from rivetpy.codec import Value
+from rivetpy.errors import DefinitionError
+from rivetpy.workflow.context import WorkflowContext
+from rivetpy.workflow.errors import (
+    CriticalError,
+    Evicted,
+    HistoryDivergedError,
+    QueueTimeoutError,
+    StepCriticalError,
+    StepError,
+    StepExhaustedError,
+    StepTimeoutError,
+    WorkflowUsageError,
+)
+from rivetpy.workflow.failure import Failure
+from rivetpy.workflow.loop import Break, Continue, Loop
+from rivetpy.workflow.receive import QueueMessage
+from rivetpy.workflow.stepcontext import StepContext
+
+__all__ = [
+    "Break",
+    "Continue",
+    "CriticalError",
+    "Evicted",
+    "Failure",
+    "HistoryDivergedError",
+    "Loop",
+    "QueueMessage",
+    "QueueTimeoutError",
+    "StepContext",
+    "StepCriticalError",
+    "StepError",
+    "StepExhaustedError",
+    "StepTimeoutError",
+    "Workflow",
+    "WorkflowContext",
+    "WorkflowUsageError",
+    "workflow",
+]
+
+WorkflowFunction = Callable[[WorkflowContext], Awaitable[Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A workflow function, to be given to `rivetpy.actor` as ``run``."""
+
+    function: WorkflowFunction
+
+
+def workflow(function: WorkflowFunction) -> Workflow:
+    """Make an ``async def run(ctx)`` the workflow of an actor.
+
+    Raises `DefinitionError` for a function that is not ``async def`` or takes no context.
+    """
+    if isinstance(function, Workflow):
+        return function
+    name = getattr(function, "__qualname__", repr(function))
+    if not callable(function) or not inspect.iscoroutinefunction(function):
+        raise DefinitionError(f"workflow({name}) needs an async function: write `async def {name}(ctx): …`.")
+    required = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind in _POSITIONAL
+    ]
+    if len(required) != 1 and not any(
+        parameter.kind is parameter.VAR_POSITIONAL
+        for parameter in inspect.signature(function).parameters.values()
+    ):
+        raise DefinitionError(
+            f"workflow({name}) takes exactly one argument, the context: `async def {name}(ctx)`."
+        )
+    return Workflow(function)
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

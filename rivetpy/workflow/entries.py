@@ -37,24 +37,19 @@ class Status(enum.StrEnum):
     INTERRUPTED = "interrupted"
 
 
-#: From which status an entry of a kind may go to which. A finished entry never changes again.
-TRANSITIONS: dict[Kind, dict[Status | None, frozenset[Status]]] = {
-    Kind.STEP: {
-        None: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED, Status.EXHAUSTED}),
-        Status.PENDING: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED, Status.EXHAUSTED}),
-    },
-    Kind.LOOP: {
-        None: frozenset({Status.RUNNING, Status.COMPLETED}),
-        Status.RUNNING: frozenset({Status.RUNNING, Status.COMPLETED}),
-    },
-    Kind.SLEEP: {
-        None: frozenset({Status.PENDING, Status.COMPLETED}),
-        Status.PENDING: frozenset({Status.COMPLETED, Status.INTERRUPTED}),
-    },
-    Kind.MESSAGE: {
-        None: frozenset({Status.PENDING, Status.COMPLETED}),
-        Status.PENDING: frozenset({Status.COMPLETED}),
-    },
+#: The status in which an entry of a kind begins.
+INITIAL: dict[Kind, Status] = {
+    Kind.STEP: Status.PENDING,
+    Kind.LOOP: Status.RUNNING,
+    Kind.SLEEP: Status.PENDING,
+    Kind.MESSAGE: Status.PENDING,
+}
+#: Where an unfinished entry may go. A finished one never changes its status again.
+TRANSITIONS: dict[Kind, dict[Status, frozenset[Status]]] = {
+    Kind.STEP: {Status.PENDING: frozenset({Status.COMPLETED, Status.FAILED, Status.EXHAUSTED})},
+    Kind.LOOP: {Status.RUNNING: frozenset({Status.COMPLETED})},
+    Kind.SLEEP: {Status.PENDING: frozenset({Status.COMPLETED, Status.INTERRUPTED})},
+    Kind.MESSAGE: {Status.PENDING: frozenset({Status.COMPLETED})},
 }
 FINISHED = frozenset({Status.COMPLETED, Status.FAILED, Status.EXHAUSTED, Status.INTERRUPTED})
 
@@ -88,6 +83,13 @@ class Entry:
     @property
     def finished(self) -> bool:
         return self.status in FINISHED
+
+    def finish(self, status: Status, now: int) -> None:
+        """Go to a final status; AssertionError where the table knows no such way."""
+        allowed = TRANSITIONS[self.kind].get(self.status, frozenset())
+        assert status in allowed, f"{self.kind} at {self.location}: {self.status} -> {status}"
+        self.status = status
+        self.completed_at = now
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ def user_traceback(error: BaseException) -> str:
     """The traceback without the engine's own frames."""
     return "".join(
         line
-        for line in traceback.TracebackException.from_exception(error, chain=False).format()
+        for line in traceback.TracebackException.from_exception(error).format(chain=False)
         if "/rivetpy/workflow/" not in line and "/rivetpy/host/" not in line
     )
 

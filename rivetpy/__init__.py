@@ -1,0 +1,42 @@
+"""Durable actors and workflows for Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rivetpy.errors import DefinitionError, EncodeError, RivetError, StoreError, UserError
+
+if TYPE_CHECKING:
+    from rivetpy.actors import ActorDefinition, ActorOptions, QueueDefinition, Registry, actor, queue, setup
+    from rivetpy.host.context import ActorContext
+
+__all__ = [
+    "ActorContext",
+    "ActorDefinition",
+    "ActorOptions",
+    "DefinitionError",
+    "EncodeError",
+    "QueueDefinition",
+    "Registry",
+    "RivetError",
+    "StoreError",
+    "UserError",
+    "actor",
+    "queue",
+    "setup",
+]
+__version__ = "0.1.0"
+
+#: Loaded when first asked for, so that the command line, which needs none of it, starts quickly.
+_LAZY = {"ActorContext": "rivetpy.host.context"} | dict.fromkeys(
+    ("ActorDefinition", "ActorOptions", "QueueDefinition", "Registry", "actor", "queue", "setup"),
+    "rivetpy.actors",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'rivetpy' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)

@@ -1,0 +1,92 @@
+"""The recorded entries of one workflow, in memory, and the changes that have not been committed yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rivetpy.store import Batch
+from rivetpy.workflow import entries, layout
+from rivetpy.workflow.entries import Entry, MessageEntry
+from rivetpy.workflow.location import split
+
+
+class Journal:
+    """Entries by scope and name. The only writer of an actor's journal rows."""
+
+    def __init__(self, actor: str, rows: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self.actor = actor
+        self._scopes: dict[str, dict[str, Entry]] = {}
+        self._puts: dict[bytes, bytes] = {}
+        self._deletes: list[bytes] = []
+        self._prefixes: list[bytes] = []
+        self._seq = 0
+        for key, data in rows:
+            entry = entries.unpack(key[len(layout.JOURNAL) :].decode(), data)
+            self._seq = max(self._seq, entry.seq + 1)
+            self._keep(entry)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """All entries, in the order they were begun."""
+        return iter(sorted((e for scope in self._scopes.values() for e in scope.values()), key=_by_seq))
+
+    def scope(self, location: str) -> dict[str, Entry]:
+        """The entries of a scope by name segment; grows as entries are written."""
+        return self._scopes.setdefault(location, {})
+
+    def has(self, entry: Entry) -> bool:
+        """Whether the entry was ever written, committed or not."""
+        scope, part = split(entry.location)
+        return self.scope(scope).get(part) is entry
+
+    def next_seq(self) -> int:
+        """The number of the next entry."""
+        self._seq += 1
+        return self._seq - 1
+
+    def write(self, entry: Entry) -> None:
+        """Take the entry into the next commit."""
+        self._keep(entry)
+        self._puts[layout.entry_key(entry.location)] = entries.pack(entry)
+
+    def unanswered(self) -> set[int]:
+        """Ids of the messages that were received and wait to be completed: theirs is no one else's."""
+        return {
+            message.id
+            for entry in self
+            if isinstance(entry, MessageEntry) and entry.completable
+            for message in entry.messages
+            if message.id not in entry.completed
+        }
+
+    def delete(self, keys: list[bytes]) -> None:
+        """Take the deletion of other rows of the actor into the next commit."""
+        self._deletes += keys
+
+    def drop_scope(self, location: str) -> None:
+        """Take the deletion of everything below a scope into the next commit."""
+        below = location + "/"
+        for scope in [name for name in self._scopes if name == location or name.startswith(below)]:
+            del self._scopes[scope]
+        prefix = layout.entry_key(below)
+        for key in [key for key in self._puts if key.startswith(prefix)]:
+            del self._puts[key]
+        self._prefixes.append(prefix)
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self._puts or self._prefixes or self._deletes)
+
+    def take(self) -> Batch:
+        """The changes since the last take, to be committed as one."""
+        batch = Batch(self.actor, puts=self._puts, deletes=self._deletes, prefixes=self._prefixes)
+        self._puts, self._deletes, self._prefixes = {}, [], []
+        return batch
+
+    def _keep(self, entry: Entry) -> None:
+        scope, part = split(entry.location)
+        self.scope(scope)[part] = entry
+
+
+def _by_seq(entry: Entry) -> int:
+    return entry.seq

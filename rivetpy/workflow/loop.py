@@ -1,0 +1,141 @@
+"""loop: repeat a function, carrying state, keeping only recent iterations (spec workflows 5)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.workflow import location as locations
+from rivetpy.workflow.entries import LoopEntry, Status
+from rivetpy.workflow.errors import WorkflowUsageError
+from rivetpy.workflow.run import Run
+from rivetpy.workflow.scope import Scope, verb
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Go on to the next iteration with this state."""
+
+    state: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """End the loop; ``value`` is what `ctx.loop` returns."""
+
+    value: Value = None
+
+
+class Loop:
+    """What the function of a loop returns: `Loop.continue_(state)` or `Loop.break_(value)`."""
+
+    continue_ = Continue
+    break_ = Break
+
+
+class Stateless:
+    """The type of `STATELESS`, the default of ``state``; None is a state like any other."""
+
+    def __repr__(self) -> str:
+        return "STATELESS"
+
+
+STATELESS: Final = Stateless()
+DEFAULT_PRUNE_INTERVAL = 20
+
+#: One iteration, given its scope and its state (`STATELESS` for none).
+IterationFunction = Callable[[Scope, Value], Value]
+
+
+@verb
+async def loop(
+    scope: Scope,
+    name: str,
+    iterate: IterationFunction,
+    state: Value,
+    history_prune_interval: int,
+    history_size: int | None,
+) -> Value:
+    """Look up, replay, then iterate from the recorded position with the recorded state."""
+    keep = history_prune_interval if history_size is None else history_size
+    _check(name, history_prune_interval, keep)
+    entry = scope.visit(LoopEntry, name)
+    if entry.finished:
+        return None if entry.output is None else codec.decode(entry.output)
+    run = scope.run
+    if not run.journal.has(entry):
+        entry.state = None if state is STATELESS else codec.encode(state)
+        run.journal.write(entry)  # travels with the first thing an iteration commits
+    while True:
+        commits = run.commits
+        result = await _iterate(scope, entry, iterate, name)
+        if isinstance(result, Break):
+            return await _finish(run, entry, result, keep)
+        _advance(run, entry, result, history_prune_interval, keep)
+        if run.commits == commits:  # an iteration that commits nothing must not hold the event loop
+            await run.flush()
+
+
+def _check(name: str, interval: int, keep: int) -> None:
+    for option, value, least in (("history_prune_interval", interval, 1), ("history_size", keep, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"loop {name!r}: {option} is a whole number from {least}, not {value!r}")
+
+
+async def _iterate(scope: Scope, entry: LoopEntry, iterate: IterationFunction, name: str) -> Continue | Break:
+    """Run one iteration in its own scope; what it decided."""
+    state = STATELESS if entry.state is None else codec.decode(entry.state)
+    inner = Scope(scope.run, locations.iteration(entry.location, entry.iteration), scope)
+    scope.run.scope = inner
+    result = iterate(inner, state)
+    if inspect.isawaitable(result):
+        result = await result
+    inner.close()
+    scope.run.scope = scope
+    if isinstance(result, Continue | Break):
+        return result
+    if result is not None:
+        raise WorkflowUsageError(
+            f"Loop {name!r} returned {result!r} from an iteration; return Loop.continue_(state), "
+            "Loop.break_(value) or nothing."
+        )
+    if entry.state is not None:
+        raise WorkflowUsageError(
+            f"Loop {name!r} carries state but an iteration returned nothing; return Loop.continue_(state) "
+            "with the state of the next iteration, or Loop.break_(value)."
+        )
+    return Continue()
+
+
+def _advance(run: Run, entry: LoopEntry, result: Continue, interval: int, keep: int) -> None:
+    """Move to the next iteration. Put off until the next commit: until then the recorded entries lead here again."""
+    if entry.state is not None:
+        entry.state = codec.encode(result.state)
+    elif result.state is not None:
+        raise WorkflowUsageError(
+            f"Loop {entry.location!r} got a state from Loop.continue_() but was started without one; "
+            "pass state=… to ctx.loop."
+        )
+    entry.iteration += 1
+    if entry.iteration % interval == 0:
+        _prune(run, entry, entry.iteration - keep)
+    run.journal.write(entry)
+
+
+async def _finish(run: Run, entry: LoopEntry, result: Break, keep: int) -> Value:
+    entry.output, value = codec.reread(result.value)
+    entry.finish(Status.COMPLETED, run.port.clock.now())
+    _prune(run, entry, entry.iteration + 1 - keep)
+    await run.record(entry)
+    return value
+
+
+def _prune(run: Run, entry: LoopEntry, before: int) -> None:
+    """Forget the iterations before this one."""
+    for index in range(entry.first, before):
+        run.journal.drop_scope(locations.iteration(entry.location, index))
+    entry.first = max(entry.first, before)

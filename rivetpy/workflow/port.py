@@ -1,0 +1,81 @@
+"""What the kernel is handed: the only ways it reaches the world. The host implements these."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from rivetpy.clock import Clock
+from rivetpy.codec import Value
+from rivetpy.identity import Key
+from rivetpy.store import Batch
+from rivetpy.workflow.entries import Message
+from rivetpy.workflow.events import Event
+
+
+class ActorData(Protocol):
+    """The actor as one step attempt may use it; its changes are committed with the step."""
+
+    @property
+    def state(self) -> Value:
+        """The durable state; raises RivetError when the actor has none."""
+        ...
+
+    @state.setter
+    def state(self, value: Value) -> None: ...
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was reached for, so there is nothing to commit."""
+        ...
+
+    def send(self, queue: str, body: Value) -> None:
+        """Enqueue to the actor itself, once the step is recorded."""
+        ...
+
+    def discard_sends(self) -> None:
+        """The attempt failed: what it sent never happened (the next attempt sends it again)."""
+        ...
+
+
+class Port(Protocol):
+    """One actor, as its workflow sees it."""
+
+    actor_id: str
+    name: str
+    key: Key
+    input: Value
+    clock: Clock
+    log: logging.LoggerAdapter[logging.Logger]
+
+    def take(self, queues: frozenset[str] | None, count: int) -> list[Message]:
+        """Remove and return up to ``count`` waiting messages of the queues, in order of arrival."""
+        ...
+
+    def waiting(self, queues: frozenset[str] | None) -> bool:
+        """Whether `take` would return anything."""
+        ...
+
+    def queue_names(self, names: list[str] | None, wait: str) -> frozenset[str] | None:
+        """The queues a wait names, checked; None for all. Raises RivetError for an undeclared one."""
+        ...
+
+    def open_step(self) -> ActorData:
+        """The actor's data for one attempt of a step."""
+        ...
+
+    async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
+        """Make the batch durable, with the changes made through ``data``.
+
+        Raises `EncodeError` before anything is written when the state can't be stored, `StoreError` when the
+        store refused.
+        """
+        ...
+
+    async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
+        """Commit the batch with the message's removal and its encoded response, then answer whoever waits."""
+        ...
+
+    def report(self, event: Event) -> None:
+        """Tell whoever watches."""
+        ...

@@ -1,0 +1,116 @@
+"""queue.next, queue.next_batch: wait for messages; the receipt and its entry are one commit (spec workflows 7)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.workflow import layout
+from rivetpy.workflow.entries import Message, MessageEntry, Status
+from rivetpy.workflow.errors import MessageError
+from rivetpy.workflow.run import Run, Wait
+from rivetpy.workflow.scope import Scope, verb
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveOptions:
+    """What to wait for; ``timeout`` in milliseconds."""
+
+    queues: list[str] | None = None
+    count: int = 1
+    timeout: int | None = None
+    completable: bool = False
+
+
+class QueueMessage:
+    """A message as a workflow gets it."""
+
+    def __init__(self, run: Run, entry: MessageEntry, message: Message) -> None:
+        self._run = run
+        self._entry = entry
+        self._message = message
+        self._answered = False
+        self.id = str(message.id)
+        #: The queue it came through.
+        self.name = message.queue
+        self.body: Value = codec.decode(message.body)
+        self.created_at = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(
+            milliseconds=message.created_at
+        )
+
+    def __repr__(self) -> str:
+        return f"QueueMessage(id={self.id!r}, name={self.name!r}, body={self.body!r})"
+
+    async def complete(self, response: Value = None) -> None:
+        """Answer whoever waits for this message and remove it from the queue; on replay, nothing.
+
+        Raises RivetError ``queue.complete_not_configured`` when the wait was not completable,
+        ``queue.already_completed`` the second time, and `EncodeError` for a response that can't be stored.
+        """
+        if not self._entry.completable:
+            raise MessageError(
+                "complete_not_configured",
+                f"Message {self.id} was received without completable=True; it is gone from the queue already.",
+            )
+        if self._answered:
+            raise MessageError("already_completed", f"Message {self.id} was completed before.")
+        encoded = codec.encode(response)
+        self._answered = True
+        if self._message.id not in self._entry.completed:
+            await _complete(self._run, self._entry, self._message, encoded)
+
+
+@verb
+async def receive(scope: Scope, name: str, options: ReceiveOptions) -> list[QueueMessage]:
+    """Look up, replay, wait, take, record. An empty list: the timeout came first."""
+    run = scope.run
+    queues = run.port.queue_names(options.queues, name)
+    entry = scope.visit(MessageEntry, name)
+    if not entry.finished:
+        _check_open(run, name)
+        await _receive(run, entry, queues, options)
+    if entry.completable:
+        for message in entry.messages:
+            if message.id not in entry.completed:
+                run.open_messages[message.id] = name
+    return [QueueMessage(run, entry, message) for message in entry.messages]
+
+
+def _check_open(run: Run, name: str) -> None:
+    if run.open_messages:
+        message, wait = next(iter(run.open_messages.items()))
+        raise MessageError(
+            "previous_message_not_completed",
+            f"Wait {name!r} began while message {message} of wait {wait!r} was not completed; "
+            "await message.complete() first.",
+        )
+
+
+async def _receive(
+    run: Run, entry: MessageEntry, queues: frozenset[str] | None, options: ReceiveOptions
+) -> None:
+    clock = run.port.clock
+    if not run.journal.has(entry):
+        entry.queues = options.queues
+        entry.completable = options.completable
+        entry.deadline = None if options.timeout is None else clock.now() + options.timeout
+        if not run.port.waiting(queues) and options.timeout != 0:
+            await run.record(entry)  # the deadline is fixed, and the history shows what is waited for
+    while not (messages := run.port.take(queues, options.count)):
+        if entry.deadline is not None and entry.deadline <= clock.now():
+            break
+        await run.wait(Wait("message", entry.location, entry.deadline, queues))
+    entry.messages = messages
+    entry.finish(Status.COMPLETED, clock.now())
+    if not entry.completable:
+        run.journal.delete([layout.message_key(message.id) for message in messages])
+    await run.record(entry)
+
+
+async def _complete(run: Run, entry: MessageEntry, message: Message, response: bytes) -> None:
+    entry.completed.append(message.id)
+    run.journal.write(entry)
+    await run.complete(message, response)
+    run.open_messages.pop(message.id, None)

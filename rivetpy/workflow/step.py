@@ -1,0 +1,268 @@
+"""step: run a function once, durably, with retries and a time limit (spec workflows 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.errors import EncodeError
+from rivetpy.workflow import events
+from rivetpy.workflow.duration import Duration, deadline, milliseconds
+from rivetpy.workflow.entries import Status, StepEntry
+from rivetpy.workflow.errors import STEP_ERRORS, CriticalError, Evicted, Signal, WorkflowUsageError
+from rivetpy.workflow.failure import Failure, failure_of
+from rivetpy.workflow.location import name_of, split
+from rivetpy.workflow.port import ActorData
+from rivetpy.workflow.run import Run, Wait
+from rivetpy.workflow.scope import Scope, verb
+from rivetpy.workflow.stepcontext import StepContext
+
+StepFunction = Callable[..., Value]
+
+#: ``def`` bodies run here. A body that outlives its timeout keeps its thread, so there are many.
+_threads = ThreadPoolExecutor(max_workers=256, thread_name_prefix="rivet-step")
+
+#: 2.0 ** this is far beyond any retry_backoff_max, and base * it is at worst inf, which min() cuts.
+_MAX_EXPONENT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """How a step is tried. Durations are seconds or a timedelta; ``timeout`` 0 or None means none."""
+
+    max_retries: int = 3
+    retry_backoff_base: Duration = 0.1
+    retry_backoff_max: Duration = 30
+    timeout: Duration | None = 30
+    retry_on_timeout: bool = False
+    ephemeral: bool = False
+
+    def check(self, name: str) -> None:
+        """Raise TypeError or ValueError, naming the step, for options that mean nothing."""
+        if (
+            isinstance(self.max_retries, bool)
+            or not isinstance(self.max_retries, int)
+            or self.max_retries < 0
+        ):
+            raise ValueError(f"step {name!r}: max_retries is a whole number from 0, not {self.max_retries!r}")
+        milliseconds(self.retry_backoff_base, f"step {name!r}, retry_backoff_base")
+        milliseconds(self.retry_backoff_max, f"step {name!r}, retry_backoff_max")
+        milliseconds(self.timeout or 0, f"step {name!r}, timeout")
+
+
+DEFAULT = StepOptions()
+
+
+def backoff_ms(attempts: int, base: Duration, longest: Duration) -> int:
+    """Milliseconds from an attempt's start to the next: min(longest, base * 2**attempts)."""
+    base_ms = milliseconds(base, "retry_backoff_base")
+    return int(min(milliseconds(longest, "retry_backoff_max"), base_ms * 2.0 ** min(attempts, _MAX_EXPONENT)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """An attempt that succeeded: the bytes, and the value as re-read from them."""
+
+    data: bytes
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """An attempt that did not; ``reason`` is set when no retry may follow."""
+
+    failure: Failure
+    reason: str | None
+
+
+@verb
+async def step(
+    scope: Scope, name: str, function: StepFunction, args: tuple[Value, ...], options: StepOptions
+) -> Value:
+    """Look up, replay, wait, perform, record."""
+    if options is not DEFAULT:
+        options.check(name)
+    entry = scope.visit(StepEntry, name)
+    if entry.finished:
+        return _replay(entry, name)
+    run = scope.run
+    if run.crashed:
+        await _count_crash(run, entry, options)
+    while not entry.finished:
+        if entry.retry_at is not None:
+            await run.wait(Wait("retry", entry.location, entry.retry_at))
+        entry.started_at = run.port.clock.now()
+        entry.attempts += 1
+        data = run.port.open_step()
+        outcome = await _attempt(run, entry, data, function, args, options)
+        if isinstance(outcome, _Result):
+            try:
+                return await _record_result(run, entry, data, outcome, options)
+            except EncodeError as error:  # the state, not the result
+                outcome = _unstorable(name, "left a state", error)
+                data = run.port.open_step()
+        await _record_problem(run, entry, data, outcome, options)
+    return _replay(entry, name)
+
+
+def _replay(entry: StepEntry, name: str) -> Value:
+    """The recorded value, or the recorded failure raised."""
+    if entry.output is not None:
+        return codec.decode(entry.output)
+    assert entry.reason is not None and entry.failure is not None
+    raise STEP_ERRORS[entry.reason](name, entry.attempts, entry.failure)
+
+
+async def _count_crash(run: Run, entry: StepEntry, options: StepOptions) -> None:
+    """Count the attempt during which the engine may have died, before the body runs again."""
+    run.crashed = False
+    allowed = options.max_retries + 1
+    entry.attempts += 1
+    entry.retry_at = None
+    entry.started_at = entry.started_at or run.port.clock.now()
+    entry.failure = Failure("EngineCrash", "rivetpy", "the engine ended uncleanly during this step")
+    run.port.report(events.step_crashed(entry.location, entry.attempts, allowed))
+    if entry.attempts >= allowed:
+        entry.reason = "exhausted"
+        entry.finish(Status.EXHAUSTED, run.port.clock.now())
+    await run.record(entry)
+
+
+async def _attempt(
+    run: Run,
+    entry: StepEntry,
+    data: ActorData,
+    function: StepFunction,
+    args: tuple[Value, ...],
+    options: StepOptions,
+) -> _Result | _Problem:
+    """Run the body once. Every way it may end becomes a value, except being put away."""
+    name = name_of(split(entry.location)[1])
+    context = StepContext(run.port, data, name, entry.attempts, idempotency_key(run, entry))
+    limit = asyncio.timeout(_seconds(options.timeout))
+    try:
+        async with limit:
+            value = await _call(function, context, args)
+        if limit.expired():  # the body swallowed its cancellation
+            raise TimeoutError
+        return _Result(*codec.reread(value))
+    except EncodeError as error:
+        return _unstorable(name, "returned a value", error)
+    except Signal as signal:
+        if run.leaving:
+            raise
+        return _Problem(failure_of(signal), "critical")
+    except asyncio.CancelledError as error:
+        if run.leaving:
+            raise Evicted from None
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return _Problem(failure_of(error), None)
+    except (Exception, SystemExit, BaseExceptionGroup) as error:
+        if limit.expired():
+            return _timed_out(name, options)
+        if isinstance(error, BaseExceptionGroup) and run.leaving:
+            raise Evicted from error
+        return _Problem(failure_of(error), "critical" if _is_critical(error) else None)
+    finally:
+        context.end()
+
+
+async def _call(function: StepFunction, context: StepContext, args: tuple[Value, ...]) -> Value:
+    if inspect.iscoroutinefunction(function):
+        return await function(context, *args)
+    body = functools.partial(
+        contextvars.copy_context().run, _without_stop_iteration, function, context, *args
+    )
+    value = await asyncio.get_running_loop().run_in_executor(_threads, body)
+    # ``lambda step: charge(step, 3)`` is a def whose result still has to be awaited.
+    return await value if inspect.isawaitable(value) else value
+
+
+def _without_stop_iteration(function: StepFunction, *args: Value) -> Value:
+    """A future can't hold StopIteration: without this the step would never end."""
+    try:
+        return function(*args)
+    except StopIteration as error:
+        raise RuntimeError("the step body raised StopIteration") from error
+
+
+def _seconds(timeout: Duration | None) -> float | None:
+    if timeout == DEFAULT.timeout:
+        return 30.0
+    return milliseconds(timeout, "timeout") / 1000 if timeout else None
+
+
+def _is_critical(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(CriticalError) is not None
+    return isinstance(error, CriticalError | WorkflowUsageError)
+
+
+def _timed_out(name: str, options: StepOptions) -> _Problem:
+    seconds = _seconds(options.timeout)
+    failure = Failure(
+        "StepTimeout", "rivetpy", f"step {name!r} took longer than its timeout of {seconds:g} s"
+    )
+    return _Problem(failure, None if options.retry_on_timeout else "timeout")
+
+
+def _unstorable(name: str, what: str, error: EncodeError) -> _Problem:
+    failure = failure_of(
+        EncodeError(error.path, f"step {name!r} {what} that can't be stored: {error.problem}")
+    )
+    return _Problem(failure, "critical")
+
+
+async def _record_result(
+    run: Run, entry: StepEntry, data: ActorData, result: _Result, options: StepOptions
+) -> Value:
+    entry.output, entry.failure, entry.retry_at = result.data, None, None
+    before = entry.status
+    entry.finish(Status.COMPLETED, run.port.clock.now())
+    if options.ephemeral and data.untouched:
+        run.journal.write(entry)
+        return result.value
+    try:
+        await run.record(entry, data)
+    except EncodeError:
+        entry.output, entry.status, entry.completed_at = None, before, None
+        raise
+    return result.value
+
+
+async def _record_problem(
+    run: Run, entry: StepEntry, data: ActorData, problem: _Problem, options: StepOptions
+) -> None:
+    """The failed attempt, and the state it left: changes roll forward (spec workflows 3)."""
+    allowed = options.max_retries + 1
+    entry.failure = problem.failure
+    entry.reason = problem.reason or ("exhausted" if entry.attempts >= allowed else None)
+    delay = None
+    if entry.reason is None:
+        delay = backoff_ms(entry.attempts, options.retry_backoff_base, options.retry_backoff_max)
+        entry.retry_at = deadline(entry.started_at or 0, delay)
+    else:
+        entry.retry_at = None
+        final = Status.EXHAUSTED if entry.reason == "exhausted" else Status.FAILED
+        entry.finish(final, run.port.clock.now())
+    data.discard_sends()
+    try:
+        await run.record(entry, data)
+    except EncodeError:
+        await run.record(entry)  # the state can't be stored: the failure is, the state stays as it was
+    run.port.report(events.step_failed(entry.location, entry.attempts, allowed, problem.failure, delay))
+
+
+def idempotency_key(run: Run, entry: StepEntry) -> str:
+    """The same for every attempt and replay of an entry, another one for every other entry."""
+    return hashlib.blake2b(f"{run.port.actor_id}:{entry.location}".encode(), digest_size=16).hexdigest()

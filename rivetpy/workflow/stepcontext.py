@@ -1,0 +1,88 @@
+"""What a step body is handed: the only place where a workflow reaches its actor's data (spec workflows 1, 3)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from rivetpy.codec import Value
+from rivetpy.identity import Key
+from rivetpy.workflow.errors import WorkflowUsageError
+from rivetpy.workflow.port import ActorData, Port
+
+
+class StepQueue:
+    """The actor's own queues, from a step."""
+
+    def __init__(self, step: StepContext) -> None:
+        self._step = step
+
+    async def send(self, queue: str, body: Value) -> None:
+        """Send to a queue of this actor. The message appears when the step is recorded, and only then.
+
+        Raises RivetError ``queue.not_declared``, ``queue.message_invalid``, ``queue.message_too_large``.
+        """
+        self._step._live().send(queue, body)
+
+
+class StepContext:
+    """One attempt of a step."""
+
+    def __init__(self, port: Port, data: ActorData, name: str, attempt: int, idempotency_key: str) -> None:
+        self._port = port
+        self._data: ActorData | None = data
+        self._step_name = name
+        #: 1 for the first attempt.
+        self.attempt = attempt
+        #: Stable over attempts and replays, unique per entry: give it to services that deduplicate.
+        self.idempotency_key = idempotency_key
+        #: Set when the step is timed out, put away or cancelled; a ``def`` body should look at it.
+        self.abort = threading.Event()
+        self.queue = StepQueue(self)
+
+    @property
+    def state(self) -> Value:
+        """The actor's state; what is changed here is committed together with the step's result."""
+        return self._live().state
+
+    @state.setter
+    def state(self, value: Value) -> None:
+        self._live().state = value
+
+    @property
+    def actor_id(self) -> str:
+        """The actor's random id."""
+        return self._port.actor_id
+
+    @property
+    def name(self) -> str:
+        """The actor's name."""
+        return self._port.name
+
+    @property
+    def key(self) -> Key:
+        """The actor's key."""
+        return self._port.key
+
+    @property
+    def input(self) -> Value:
+        """What the actor was created with."""
+        return self._port.input
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger that names the actor."""
+        return self._port.log
+
+    def end(self) -> None:
+        """The attempt is over: the body, if it still runs in a thread, is told to stop."""
+        self._data = None
+        self.abort.set()
+
+    def _live(self) -> ActorData:
+        if self._data is None:
+            raise WorkflowUsageError(
+                f"The context of step {self._step_name!r} was used after the step ended; what it would change "
+                "can no longer be recorded. Await everything a step starts before it returns."
+            )
+        return self._data
