@@ -1,0 +1,95 @@
+"""One request, how its answer is read, and when it may be sent again. sans-I/O: transports carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, NoReturn, TypeVar
+
+from rivetpy.client.endpoint import Endpoint
+from rivetpy.errors import RivetError
+from rivetpy.wire.errors import read_error
+
+T_co = TypeVar("T_co", covariant=True)
+
+#: Seconds before the 2nd, 3rd … try (wire 6.6).
+BACK_OFF = (0.025, 0.05, 0.1, 0.2)
+#: Answers that say: the work did not run.
+NOT_RUN = frozenset(
+    {
+        "actor.restarting",
+        "actor.starting",
+        "actor.stopping",
+        "guard.service_unavailable",
+        "guard.actor_ready_timeout",
+        "guard.actor_wake_retries_exceeded",
+        "guard.actor_stopped_while_waiting",
+    }
+)
+#: Answers that leave it open: sent again only when a second time does no harm.
+MAY_HAVE_RUN = frozenset(
+    {
+        "client.connection_lost",
+        "guard.gateway_response_start_timeout",
+        "guard.tunnel_message_timeout",
+        "guard.tunnel_request_aborted",
+        "guard.tunnel_response_closed",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A server's answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T_co]):
+    """A request: ``path`` is the raw request target, ``read`` makes the result of a body with status 2xx."""
+
+    method: str
+    path: str
+    read: Callable[[bytes], T_co]
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Whether running it twice is the same as once.
+    idempotent: bool = False
+
+    def result(self, reply: Reply) -> T_co:
+        """What the answer means. Raises the RivetError that the server answered with."""
+        if not 200 <= reply.status < 300:
+            raise read_error(reply.status, reply.body, reply.headers.get("x-rivet-ray-id"))
+        return self.read(reply.body)
+
+    def retry_delay(self, error: RivetError, tries: int) -> float | None:
+        """Seconds to wait before the next try after ``tries`` of them; None: give up."""
+        name = f"{error.group}.{error.code}"
+        if tries > len(BACK_OFF):
+            return None
+        if name in NOT_RUN or (self.idempotent and name in MAY_HAVE_RUN):
+            return BACK_OFF[tries - 1]
+        return None
+
+
+def raise_not_connected(endpoint: Endpoint, reason: object) -> NoReturn:
+    """No connection was made, so nothing was sent."""
+    raise RivetError(
+        "client",
+        "connection_failed",
+        f"No engine answers at {endpoint.url} ({reason}). Start one with `rivet dev`, "
+        "or name another with RIVET_ENDPOINT.",
+    )
+
+
+def raise_lost(endpoint: Endpoint, reason: object) -> NoReturn:
+    """The connection broke after the request was sent, so it may have run."""
+    raise RivetError(
+        "client",
+        "connection_lost",
+        f"The engine at {endpoint.url} went away before it answered ({reason}); whether the request ran "
+        "is not known. A send with an idempotency_key can be repeated safely.",
+    )

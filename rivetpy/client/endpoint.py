@@ -1,0 +1,67 @@
+"""Which engine a client talks to: from arguments, the URL and the environment (wire 1)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from rivetpy.errors import RivetError
+
+DEFAULT = "http://localhost:6420"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An engine's address. ``base`` is the path in front of every request, without a slash at its end."""
+
+    scheme: str
+    host: str
+    port: int
+    base: str = ""
+    namespace: str = "default"
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def url(self) -> str:
+        """The address without namespace and token."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.base}"
+
+
+def find_endpoint(
+    endpoint: str | None = None, token: str | None = None, namespace: str | None = None
+) -> Endpoint:
+    """The endpoint from arguments, else RIVET_ENDPOINT, RIVET_TOKEN, RIVET_NAMESPACE, else the local engine.
+
+    ``http://namespace:token@host/base`` carries both. Raises RivetError ``client.invalid_endpoint``.
+    """
+    text = endpoint or os.environ.get("RIVET_ENDPOINT") or DEFAULT
+    try:
+        parts = urlsplit(text)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError as error:
+        raise _invalid(f"{error}.") from None
+    if port is None or not parts.hostname:
+        raise _invalid(f"it looks like {DEFAULT}.")
+    if parts.query or parts.fragment:
+        raise _invalid("it has no query and no fragment.")
+    return Endpoint(
+        scheme=parts.scheme,
+        host=parts.hostname,
+        port=port,
+        base=parts.path.rstrip("/"),
+        namespace=_one("namespace", namespace, parts.username, "RIVET_NAMESPACE") or "default",
+        token=_one("token", token, parts.password, "RIVET_TOKEN"),
+    )
+
+
+def _one(what: str, argument: str | None, in_url: str | None, variable: str) -> str | None:
+    if argument and in_url:
+        raise _invalid(f"the {what} is given twice, in the URL and as an argument.")
+    return argument or (unquote(in_url) if in_url else None) or os.environ.get(variable) or None
+
+
+def _invalid(problem: str) -> RivetError:
+    """The text itself stays out of the message: it may hold a token."""
+    return RivetError("client", "invalid_endpoint", f"The endpoint can't be used: {problem}", status=400)

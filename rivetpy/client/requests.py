@@ -1,0 +1,217 @@
+"""The requests a client makes, as values: actions, sends, finding actors, looking into them. sans-I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import quote, quote_plus, urlencode
+
+from rivetpy.client.calls import Call
+from rivetpy.client.endpoint import Endpoint
+from rivetpy.errors import RivetError
+from rivetpy.identity import Key, format_key
+from rivetpy.wire import bodies
+from rivetpy.wire.bodies import QueueReply, QueueSend
+from rivetpy.wire.inputs import write_input
+from rivetpy.wire.jsonvalue import JsonObject, Value, dumps, encode, parse
+
+T = TypeVar("T")
+
+USER_AGENT = "rivetpy"
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """An actor named by name and key; with ``create``, the first request to it makes it, from ``input``."""
+
+    name: str
+    key: Key
+    create: bool = True
+    input: Value = None
+
+    @property
+    def fits_url(self) -> bool:
+        """Whether the URL's form of a key, parts joined with commas, reads back as this key (wire 3.2)."""
+        return self.key == (tuple(",".join(self.key).split(",")) if any(self.key) else ())
+
+
+@dataclass(frozen=True, slots=True)
+class ById:
+    """An actor named by its id."""
+
+    actor_id: str
+
+
+Target = ByKey | ById
+
+
+class Requests:
+    """Makes the calls for one endpoint, in one encoding."""
+
+    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
+        self.endpoint = endpoint
+        self._bodies = bodies.JSON
+        self._extra = dict(headers or {})
+        self._gateway_headers = {
+            **self._extra,
+            "user-agent": USER_AGENT,
+            "content-type": self._bodies.content_type,
+            "x-rivet-encoding": self._bodies.name,
+        }
+        self._api_headers = {**self._extra, "user-agent": USER_AGENT, "content-type": "application/json"}
+        if endpoint.token:
+            self._gateway_headers["x-rivet-token"] = endpoint.token
+            self._api_headers["authorization"] = f"Bearer {endpoint.token}"
+
+    # -- the gateway
+
+    def action(self, target: Target, name: str, args: Sequence[Value]) -> Call[Value]:
+        """Call an action; the result is what it returned."""
+        return Call(
+            "POST",
+            self.gateway_path(target, f"/action/{_segment(name)}"),
+            self._bodies.read_output,
+            self._bodies.write_args(list(args)),
+            self._gateway_headers,
+        )
+
+    def send(self, target: Target, queue: str, send: QueueSend) -> Call[QueueReply]:
+        """Put a message into a queue."""
+        return Call(
+            "POST",
+            self.gateway_path(target, f"/queue/{_segment(queue)}"),
+            self._bodies.read_reply,
+            self._bodies.write_send(queue, send),
+            self._gateway_headers,
+            idempotent=send.idempotency_key is not None,
+        )
+
+    def inspect(
+        self, target: Target, route: str, *, method: str = "GET", body: Value = None
+    ) -> Call[JsonObject]:
+        """An inspector route (``state``, ``queue?id=3``, ``summary`` …); its JSON, tags left alone."""
+        path, _, query = route.partition("?")
+        return Call(
+            method,
+            self.gateway_path(target, f"/inspector/{path}", query),
+            _json_object,
+            None if body is None else dumps(body),
+            self._gateway_headers,
+            idempotent=method == "GET",
+        )
+
+    def gateway_path(self, target: Target, path: str, query: str = "") -> str:
+        """The request target of a gateway request, in query form or direct form."""
+        if isinstance(target, ById):
+            token = f"@{_segment(self.endpoint.token)}" if self.endpoint.token else ""
+            where = f"{self.endpoint.base}/gateway/{_segment(target.actor_id)}{token}{path}"
+            return f"{where}?{query}" if query else where
+        pairs = [query] if query else []
+        pairs += [f"rvt-{name}={quote_plus(value)}" for name, value in self._routing(target)]
+        return f"{self.endpoint.base}/gateway/{_segment(target.name)}{path}?{'&'.join(pairs)}"
+
+    def _routing(self, target: ByKey) -> list[tuple[str, str]]:
+        if not target.fits_url:
+            raise RivetError(
+                "client", "key_not_in_url", f"The key {target.key!r} has no form in a URL; resolve it first."
+            )
+        pairs = [
+            ("namespace", self.endpoint.namespace),
+            ("method", "getOrCreate" if target.create else "get"),
+        ]
+        if target.create:
+            pairs.append(("runner", "default"))
+        if target.key:
+            pairs.append(("key", ",".join(target.key)))
+        if target.create and target.input is not None:
+            pairs.append(("input", write_input(target.input, url=True)))
+        if target.create:
+            pairs.append(("crash-policy", "sleep"))
+        if self.endpoint.token:
+            pairs.append(("token", self.endpoint.token))
+        return pairs
+
+    # -- the management interface
+
+    def resolve(self, target: ByKey) -> Call[str]:
+        """The id of the actor; with ``create`` it is made when it isn't there."""
+        if target.create:
+            return self._api("PUT", "/actors", _actor_id, _actor_body(target), idempotent=True)
+        query = {"name": target.name, "key": format_key(target.key)}
+
+        def first(data: bytes) -> str:
+            actors = _json_object(data).get("actors")
+            if not actors:
+                what = f"{target.name}/{format_key(target.key)}"
+                raise RivetError("actor", "not_found", f"Actor {what} was not found.")
+            return str(actors[0]["actor_id"])
+
+        return self._api("GET", "/actors", first, query=query, idempotent=True)
+
+    def create(self, target: ByKey) -> Call[str]:
+        """Make an actor that must not exist yet (else ``actor.duplicate_key``); its id."""
+        return self._api("POST", "/actors", _actor_id, _actor_body(target))
+
+    def actors(self, **query: str) -> Call[JsonObject]:
+        """A page of actors; the query is that of ``GET /actors``, e.g. ``limit=``, ``summary="true"``."""
+        return self._api("GET", "/actors", _json_object, query=query, idempotent=True)
+
+    def destroy(self, actor_id: str) -> Call[JsonObject]:
+        """Destroy an actor and everything it stored."""
+        return self._api("DELETE", f"/actors/{_segment(actor_id)}", _json_object)
+
+    def sleep(self, actor_id: str) -> Call[JsonObject]:
+        """Put an actor away; it wakes when something happens."""
+        return self._api("POST", f"/actors/{_segment(actor_id)}/sleep", _json_object, {}, idempotent=True)
+
+    def metadata(self) -> Call[JsonObject]:
+        """What the engine is and which actors it knows."""
+        return self._api("GET", "/metadata", _json_object, idempotent=True)
+
+    def _api(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[bytes], T],
+        body: JsonObject | None = None,
+        query: Mapping[str, str] | None = None,
+        idempotent: bool = False,
+    ) -> Call[T]:
+        pairs = {**(query or {}), "namespace": self.endpoint.namespace}
+        return Call(
+            method,
+            f"{self.endpoint.base}{path}?{urlencode(pairs)}",
+            read,
+            None if body is None else encode(body),
+            self._api_headers,
+            idempotent,
+        )
+
+
+def _segment(text: str) -> str:
+    """One path segment, coded as JavaScript's encodeURIComponent does."""
+    return quote(text, safe="!'()*")
+
+
+def _actor_body(target: ByKey) -> JsonObject:
+    body: JsonObject = {
+        "name": target.name,
+        "key": format_key(target.key),
+        "runner_name_selector": "default",
+        "crash_policy": "sleep",
+    }
+    if target.input is not None:
+        body["input"] = write_input(target.input, url=False)
+    return body
+
+
+def _json_object(data: bytes) -> JsonObject:
+    tree = parse(data)
+    if not isinstance(tree, dict):
+        raise RivetError("client", "unreadable_answer", "The engine answered with JSON that is no object.")
+    return tree
+
+
+def _actor_id(data: bytes) -> str:
+    return str(_json_object(data)["actor"]["actor_id"])
