@@ -1,10 +1,18 @@
-"""A worker: opens a session with a remote service, works until it is told to stop, closes the session."""
+"""A worker: opens a session with a remote service, works until it is told to stop, closes the session.
+
+The same as the other examples, with decorators.
+"""
 
 import httpx
 from remote import connect, url
 
 from rivetpy import actor, queue
-from rivetpy.workflow import Loop, workflow
+from rivetpy.workflow import Loop
+
+worker = actor(
+    state={"status": "new", "sessionId": None, "processed": 0, "lastResult": None, "reason": None},
+    queues={"work": queue(), "control": queue()},
+)
 
 
 async def open_session(step):
@@ -48,6 +56,7 @@ async def work_loop(loop):
     return Loop.continue_()
 
 
+@worker.workflow
 async def run(ctx):
     session_id = await ctx.step("set-up", open_session)
     reason = await ctx.loop("work-loop", work_loop)
@@ -55,9 +64,6 @@ async def run(ctx):
     return reason
 
 
-worker = actor(
-    state={"status": "new", "sessionId": None, "processed": 0, "lastResult": None, "reason": None},
-    queues={"work": queue(), "control": queue()},
-    run=workflow(run),
-    actions={"getState": lambda c: c.state},
-)
+@worker.action(name="getState")
+def get_state(c):
+    return c.state

@@ -1,7 +1,7 @@
 """SIGKILL of a real engine under load: nothing acknowledged is lost, no recorded step runs again.
 
-A round lets the load run for a random while, kills the engine's whole process group (one time in five while it
-is still starting) and starts it again. The service that the steps call is a process of its own and survives, so
+A round lets the load run for a random while, kills the engine's whole process group (sometimes while it is
+still starting) and starts it again. The service that the steps call is a process of its own and survives, so
 its log tells how often each step's body really ran.
 """
 
