@@ -3,14 +3,17 @@
 The contract, which every store passes as tests (tests/contract):
 
 * A **batch** changes one actor and is atomic: after a crash at any moment either all of it is there or none.
-* `Store.commit` returns once the batch is as durable as the store promises; batches of one actor take effect in
-  the order they were handed in, and a batch handed in before another is never durable without it.
+* `Store.commit` returns once the batch is as durable as the store promises; batches take effect in the order
+  they were handed in, and a batch handed in before another is never durable without it.
+* A batch that was handed in belongs to the store: a caller that is cancelled meanwhile does not take it back.
 * A batch that is refused (`StoreError`) leaves nothing behind. Other batches are not hurt by it.
 * Reads see every batch whose commit has returned, and may see one that is still on its way.
 * Within a batch the order is: clear, prefixes, deletes, puts. ``b"jab"`` is deleted by the prefix ``b"ja"``.
 * Keys and values are bytes; keys sort bytewise; an actor's range is found without touching other actors.
 * An actor's **row** is its identity plus what has to be found without loading it: whether it was awake
-  and when it wants to be woken. Name + key is unique among the rows that are not destroyed.
+  and when it wants to be woken. Name + key is unique among the rows that are not destroyed. Of a row that is
+  there only ``awake``, ``alarm`` and ``destroyed_at`` change; a destroyed actor is neither awake nor asleep.
+* The first batch of an actor brings its row.
 * One process owns a data directory at a time (`rivetpy.store.lock`).
 """
 
@@ -48,8 +51,15 @@ class Batch:
     prefixes: list[bytes] = field(default_factory=list)
     #: Delete everything the actor has stored (its row stays; set ``row`` to mark it destroyed).
     clear: bool = False
-    #: Insert or replace the actor's row.
+    #: Insert the actor's row, or change it.
     row: ActorRow | None = None
+
+
+#: A page of rows, and the cursor of the next page (None at the end).
+Page = tuple[list[ActorRow], str | None]
+#: Keys and values, sorted by key.
+Pairs = list[tuple[bytes, bytes]]
+Ids = list[str]
 
 
 class Store(Protocol):
@@ -63,22 +73,23 @@ class Store(Protocol):
         """The row with this identity that is not destroyed."""
         ...
 
-    async def load(self, actor: str) -> list[tuple[bytes, bytes]]:
+    async def load(self, actor: str) -> Pairs:
         """Everything the actor has stored, sorted by key."""
         ...
 
     async def commit(self, batch: Batch) -> None:
         """Make the batch durable; see the contract above.
 
-        Raises `StoreError` ``duplicate_key`` when ``row`` is new and its name + key are taken.
+        Raises `StoreError`: ``duplicate_key`` when ``row`` is new and its name + key are taken,
+        ``unknown_actor`` when there is no row, ``disk_full``, ``io_error``, ``closed``, ….
         """
         ...
 
-    async def awake(self) -> list[str]:
+    async def awake(self) -> Ids:
         """Ids of the actors whose row says awake: after a start, the ones an unclean end left behind."""
         ...
 
-    async def due(self, now: int, limit: int) -> list[str]:
+    async def due(self, now: int, limit: int) -> Ids:
         """Ids of sleeping actors whose alarm is at or before ``now`` (epoch ms), earliest first."""
         ...
 
@@ -98,8 +109,8 @@ class Store(Protocol):
         include_destroyed: bool = False,
         limit: int = 100,
         cursor: str | None = None,
-    ) -> tuple[list[ActorRow], str | None]:
-        """A page of rows, newest first, and the cursor of the next page (None at the end).
+    ) -> Page:
+        """A page of rows, newest first: by time, then by the order of their creation. ``limit`` is 1 or more.
 
         Raises `StoreError` ``invalid_cursor`` for a cursor that no page returned.
         """

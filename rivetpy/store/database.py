@@ -1,0 +1,150 @@
+"""The file journal.db: opening it, its format, its tables.
+
+One SQLite file in WAL mode, so that it can be read while an engine writes. Each actor has a small integer, and
+its entries' keys begin with that: what one actor stored lies together and is found without touching others.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import sqlite3
+from pathlib import Path
+
+from rivetpy.errors import StoreError
+from rivetpy.store.trouble import ELSEWHERE, trouble
+
+FILE_NAME = "journal.db"
+#: "RIVT": says whose file it is, also to file(1).
+APPLICATION = 0x52495654
+FORMAT = 1
+
+#: The WAL is folded into the file after so many pages (16 MiB), and is cut to this many bytes when a reader
+#: that stayed long made it grow beyond them.
+_CHECKPOINT_PAGES = 4096
+_WAL_LIMIT = 32 * 1024 * 1024
+#: How long to wait for another program that holds the file locked, in milliseconds.
+_BUSY = 2000
+
+_SCHEMA = f"""
+CREATE TABLE actors (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    awake INTEGER NOT NULL,
+    alarm INTEGER,
+    destroyed_at INTEGER
+);
+CREATE UNIQUE INDEX actors_identity ON actors (namespace, name, key) WHERE destroyed_at IS NULL;
+CREATE INDEX actors_awake ON actors (number) WHERE awake = 1;
+CREATE INDEX actors_alarm ON actors (alarm) WHERE awake = 0 AND alarm IS NOT NULL;
+CREATE INDEX actors_newest ON actors (namespace, created_at, number, destroyed_at);
+CREATE INDEX actors_newest_of_name ON actors (namespace, name, created_at, number, destroyed_at);
+CREATE TABLE entries (
+    actor INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (actor, key)
+) WITHOUT ROWID;
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {FORMAT};
+"""
+
+
+class Durability(enum.StrEnum):
+    """What a commit survives once it has returned."""
+
+    #: A power cut: every commit is synced to the disk.
+    DISK = "disk"
+    #: The end of the process, not of the machine.
+    PROCESS = "process"
+
+
+def open_writer(path: Path, durability: Durability) -> sqlite3.Connection:
+    """A connection that writes; makes the file when there is none.
+
+    Raises `StoreError`: ``newer_format`` (the file stays as it is), ``damaged``, ``not_writable``, …
+    """
+    try:
+        # 0600, whatever the umask: SQLite gives its side files the mode of the main one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        fresh = _check_format(path)
+        db = _connect(path, "rw")
+    except (OSError, sqlite3.Error) as error:
+        raise trouble(path, error) from error
+    try:
+        _configure(db, durability)
+        if fresh:
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    except sqlite3.Error as error:
+        db.close()
+        raise trouble(path, error) from error
+    return db
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, also while an engine writes or after one was killed.
+
+    Raises `StoreError`: ``missing`` when there is no journal, and as `open_writer`.
+    """
+    if not path.exists():
+        raise StoreError("missing", f"{path}: there is no journal here yet. Start `rivet dev`, {ELSEWHERE}.")
+    try:
+        if _check_format(path):
+            raise StoreError("missing", f"{path}: the journal is empty. Start `rivet dev`, {ELSEWHERE}.")
+        return _connect(path, "ro")
+    except (OSError, sqlite3.Error) as error:
+        raise trouble(path, error) from error
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=_BUSY / 1000,
+        isolation_level=None,
+        check_same_thread=False,  # a slow sync runs in a thread; `group` keeps uses apart
+        cached_statements=256,
+    )
+
+
+def _configure(db: sqlite3.Connection, durability: Durability) -> None:
+    full = durability is Durability.DISK
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+    db.execute(f"PRAGMA fullfsync = {int(full)}")  # on macOS a plain fsync stops at the drive's cache
+    db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+
+
+def _check_format(path: Path) -> bool:
+    """Whether the file has yet to be filled. Reads only: a file that is refused keeps every byte.
+
+    The place for a migration is between this and `_connect`: copy the file, then bring it to `FORMAT`.
+    """
+    if path.stat().st_size == 0:
+        return True
+    db = _connect(path, "ro")
+    try:
+        application, version, tables = (
+            int(db.execute(query).fetchone()[0])
+            for query in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
+    finally:
+        db.close()
+    if application == APPLICATION and version > FORMAT:
+        raise StoreError(
+            "newer_format",
+            f"{path}: written in format {version}; this rivetpy reads format {FORMAT}. "
+            f"Upgrade rivetpy, {ELSEWHERE}.",
+        )
+    if application != APPLICATION and tables:
+        raise StoreError("damaged", f"{path}: a database of another program. Move it away, {ELSEWHERE}.")
+    return not tables

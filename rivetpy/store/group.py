@@ -1,0 +1,122 @@
+"""Group commit: whatever is handed in before the next turn of the event loop shares one transaction.
+
+The transaction runs on the event loop itself: a hop to a thread costs as much as a sync of a good disk. Where
+syncing turns out to be slow, the sync alone moves to a thread, so that the event loop stays alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from rivetpy.errors import StoreError
+from rivetpy.store import Batch
+
+#: A sync that takes longer than this on average (seconds) is not waited for on the event loop.
+SLOW = 0.005
+#: One sync in so many is timed on the event loop all the same: under load a thread can't time one fairly.
+PROBE = 32
+
+Result = StoreError | None
+
+
+class Transaction(Protocol):
+    """What a group is written with. Both methods leave nothing of the group behind when they fail."""
+
+    def apply(self, batches: list[Batch]) -> list[Result]:
+        """Begin, and make the changes: for each batch None, or why it alone was refused."""
+        ...
+
+    def sync(self) -> Result:
+        """Make the changes durable. May run in another thread, never at the same time as `apply`."""
+        ...
+
+
+class GroupCommit:
+    """Collects batches and writes them in the order they came."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._waiting: list[tuple[Batch, asyncio.Future[None]]] = []
+        self._scheduled: asyncio.AbstractEventLoop | None = None
+        self._syncing: asyncio.Future[Result] | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._pace = 0.0  # moving average of the time of a sync, in seconds
+        self._groups = 0
+        self._closed = False
+
+    async def commit(self, batch: Batch) -> None:
+        """Return when the batch is durable. A caller that is cancelled meanwhile does not take it back."""
+        if self._closed:
+            raise StoreError("closed", "The store is closed; nothing more can be committed.")
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        self._waiting.append((batch, done))
+        if self._scheduled is not loop and self._syncing is None:
+            self._scheduled = loop
+            loop.call_soon(self._flush)
+        await done
+
+    async def close(self) -> None:
+        """Finish what was handed in and take no more."""
+        self._closed = True
+        while self._syncing or self._waiting:
+            if self._syncing:
+                await asyncio.wait([self._syncing])
+            else:
+                self._flush()
+        if self._thread:
+            self._thread.shutdown()
+
+    def _flush(self) -> None:
+        self._scheduled = None
+        if self._syncing or not self._waiting:
+            return
+        group, self._waiting = self._waiting, []
+        try:
+            results = self._transaction.apply([batch for batch, _ in group])
+            self._groups += 1
+            if self._pace > SLOW and self._groups % PROBE:
+                self._sync_in_thread(group, results)
+            else:
+                _settle(group, _with(self._timed_sync(), results))
+        except BaseException:  # Ctrl-C, or a mistake of ours: nobody may wait for ever
+            unknown = StoreError(
+                "interrupted", "The write was interrupted; it may or may not have been kept."
+            )
+            _settle(group, _with(unknown, [None] * len(group)))
+            raise
+
+    def _timed_sync(self) -> Result:
+        begun = time.perf_counter()
+        result = self._transaction.sync()
+        self._pace += (time.perf_counter() - begun - self._pace) / 4
+        return result
+
+    def _sync_in_thread(self, group: list[tuple[Batch, asyncio.Future[None]]], results: list[Result]) -> None:
+        self._thread = self._thread or ThreadPoolExecutor(1, "rivet-sync")
+        self._syncing = asyncio.get_running_loop().run_in_executor(self._thread, self._transaction.sync)
+
+        def synced(syncing: asyncio.Future[Result]) -> None:
+            self._syncing = None
+            _settle(group, _with(syncing.result(), results))
+            self._flush()
+
+        self._syncing.add_done_callback(synced)
+
+
+def _with(failure: Result, results: list[Result]) -> list[Result]:
+    """When the whole group failed, that is what every batch of it hears."""
+    return [StoreError(failure.code, failure.message) for _ in results] if failure else results
+
+
+def _settle(group: list[tuple[Batch, asyncio.Future[None]]], results: list[Result]) -> None:
+    for (_, done), result in zip(group, results, strict=True):
+        if done.done():  # its caller was cancelled
+            continue
+        if result is None:
+            done.set_result(None)
+        else:
+            done.set_exception(result)

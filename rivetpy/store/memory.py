@@ -1,0 +1,123 @@
+"""The store in memory: for tests, and the shortest text of what a store does."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from rivetpy.identity import Key
+from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
+from rivetpy.store.trouble import duplicate_key, invalid_cursor, unknown_actor
+
+
+class MemoryStore:
+    """A `Store` that lasts as long as the object; closing it loses nothing."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, ActorRow] = {}  # in the order of their creation
+        self._living: dict[tuple[str, str, Key], str] = {}
+        self._awake: dict[str, None] = {}
+        self._alarms: dict[str, int] = {}
+        self._entries: dict[str, dict[bytes, bytes]] = {}
+
+    async def get(self, actor: str) -> ActorRow | None:
+        return self._rows.get(actor)
+
+    async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None:
+        actor = self._living.get((namespace, name, key))
+        return self._rows[actor] if actor else None
+
+    async def list(
+        self,
+        namespace: str,
+        name: str | None = None,
+        *,
+        include_destroyed: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page:
+        found = [
+            (row.created_at, number, row)
+            for number, row in enumerate(self._rows.values())
+            if row.namespace == namespace
+            and name in (None, row.name)
+            and (include_destroyed or row.destroyed_at is None)
+        ]
+        found.sort(key=lambda item: item[:2], reverse=True)
+        if cursor is not None:
+            position = _position(cursor)
+            found = [item for item in found if item[:2] < position]
+        page = found[:limit]
+        more = f"{page[-1][0]}.{page[-1][1]}" if len(found) > limit else None
+        return [row for _, _, row in page], more
+
+    async def load(self, actor: str) -> Pairs:
+        return sorted(self._entries.get(actor, {}).items())
+
+    async def commit(self, batch: Batch) -> None:
+        if batch.row is not None:
+            self._put_row(batch.row)
+        if batch.actor not in self._rows:
+            raise unknown_actor(batch.actor)
+        self._put_entries(self._entries.setdefault(batch.actor, {}), batch)
+        await asyncio.sleep(0)  # others run meanwhile, as with a disk
+
+    async def awake(self) -> Ids:
+        return list(self._awake)
+
+    async def due(self, now: int, limit: int) -> Ids:
+        due = [(alarm, actor) for actor, alarm in self._alarms.items() if alarm <= now]
+        due.sort(key=lambda item: item[0])
+        return [actor for _, actor in due[:limit]]
+
+    async def next_alarm(self) -> int | None:
+        return min(self._alarms.values(), default=None)
+
+    async def close(self) -> None:
+        pass
+
+    def _put_row(self, row: ActorRow) -> None:
+        identity = (row.namespace, row.name, row.key)
+        owner = self._living.get(identity, row.id)
+        if owner != row.id and row.destroyed_at is None:
+            raise duplicate_key(row, owner)
+        old = self._rows.get(row.id)
+        if old:
+            row = replace(
+                old, awake=row.awake, alarm=row.alarm, destroyed_at=row.destroyed_at or old.destroyed_at
+            )
+        self._rows[row.id] = row
+        self._index(row)
+
+    def _index(self, row: ActorRow) -> None:
+        self._awake.pop(row.id, None)
+        self._alarms.pop(row.id, None)
+        identity = (row.namespace, row.name, row.key)
+        if row.destroyed_at is not None:
+            if self._living.get(identity) == row.id:
+                del self._living[identity]
+            return
+        self._living[identity] = row.id
+        if row.awake:
+            self._awake[row.id] = None
+        elif row.alarm is not None:
+            self._alarms[row.id] = row.alarm
+
+    @staticmethod
+    def _put_entries(entries: dict[bytes, bytes], batch: Batch) -> None:
+        if batch.clear:
+            entries.clear()
+        prefixes = tuple(batch.prefixes)
+        for key in [key for key in entries if key.startswith(prefixes)] if prefixes else ():
+            del entries[key]
+        for key in batch.deletes:
+            entries.pop(key, None)
+        entries.update(batch.puts)
+
+
+def _position(cursor: str) -> tuple[int, int]:
+    created_at, _, number = cursor.partition(".")
+    try:
+        return int(created_at), int(number)
+    except ValueError:
+        raise invalid_cursor(cursor) from None
