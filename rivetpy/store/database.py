@@ -1,6 +1,6 @@
 """The file journal.db: opening it, its format, its tables.
 
-One SQLite file in WAL mode, so that it can be read while an engine writes. Each actor has a small integer, and
+One SQLite file in WAL mode, so that it can be read while an engine writes. Each actor has a small integer and
 its entries' keys begin with that: what one actor stored lies together and is found without touching others.
 """
 

@@ -1,7 +1,7 @@
 """One process owns a data directory at a time: a lock that the kernel drops with its last holder.
 
-It is a `flock` on ``<directory>/lock``, so a dead owner needs no clean-up: whoever comes next just gets it. The
-file descriptor can be inherited: the lock is held until the parent *and* its children are gone.
+It is a `flock` on ``<directory>/lock``, so a dead owner needs no clean-up: whoever comes next just gets it.
+The file descriptor can be inherited: the lock is held until the parent *and* its children are gone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rivetpy.store.trouble import trouble
 
 FILE_NAME = "lock"
 
-#: A reader of the lock holds it for microseconds, and an owner writes its name just after it got it: how often
-#: to try again, and how long to wait in between (seconds), before believing what was seen.
+#: A reader of the lock holds it for microseconds, and an owner writes its name just after it got it: how
+#: often to try again, and how long to wait in between (seconds), before believing what was seen.
 _TRIES = 20
 _PAUSE = 0.005
 

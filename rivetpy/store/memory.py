@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
-from rivetpy.store.trouble import duplicate_key, invalid_cursor, unknown_actor
+from rivetpy.store.paging import read_cursor, write_cursor
+from rivetpy.store.trouble import duplicate_key, unknown_actor
 
 
 class MemoryStore:
@@ -45,10 +46,10 @@ class MemoryStore:
         ]
         found.sort(key=lambda item: item[:2], reverse=True)
         if cursor is not None:
-            position = _position(cursor)
+            position = read_cursor(cursor)
             found = [item for item in found if item[:2] < position]
         page = found[:limit]
-        more = f"{page[-1][0]}.{page[-1][1]}" if len(found) > limit else None
+        more = write_cursor(page[-1][:2]) if len(found) > limit else None
         return [row for _, _, row in page], more
 
     async def load(self, actor: str) -> Pairs:
@@ -113,11 +114,3 @@ class MemoryStore:
         for key in batch.deletes:
             entries.pop(key, None)
         entries.update(batch.puts)
-
-
-def _position(cursor: str) -> tuple[int, int]:
-    created_at, _, number = cursor.partition(".")
-    try:
-        return int(created_at), int(number)
-    except ValueError:
-        raise invalid_cursor(cursor) from None

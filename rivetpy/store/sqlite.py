@@ -6,7 +6,6 @@ What the file looks like is in `database`, how commits come together in `group`,
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +15,8 @@ from rivetpy.identity import Key, format_key, parse_key
 from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
 from rivetpy.store.database import Durability, open_reader, open_writer
 from rivetpy.store.group import GroupCommit
-from rivetpy.store.trouble import invalid_cursor, trouble
+from rivetpy.store.paging import read_cursor, write_cursor
+from rivetpy.store.trouble import trouble
 from rivetpy.store.writing import SqliteTransaction
 
 __all__ = ["Durability", "SqliteStore"]
@@ -34,9 +34,9 @@ _ALARMS = (
     "ORDER BY alarm, number LIMIT ?"
 )
 
-_Rows = list[tuple[Any, ...]]
+_Record = tuple[Any, ...]
+_Rows = list[_Record]
 _NO_TIME_IS_LATER = 2**63 - 1
-_CURSOR = re.compile(r"(-?\d{1,18})\.(\d{1,18})")
 
 
 class SqliteStore:
@@ -83,7 +83,7 @@ class SqliteStore:
         sql, values = _page_query(namespace, name, include_destroyed, cursor)
         rows = self._read(sql, *values, limit + 1)  # one more, to know whether there is a next page
         page = rows[:limit]
-        more = f"{page[-1][4]}.{page[-1][-1]}" if len(rows) > limit else None
+        more = write_cursor((page[-1][4], page[-1][-1])) if len(rows) > limit else None
         return [_row(row[:-1]) for row in page], more
 
     async def load(self, actor: str) -> Pairs:
@@ -129,7 +129,7 @@ class SqliteStore:
             raise trouble(self.path, error) from error
 
 
-def _row(values: tuple[Any, ...]) -> ActorRow:
+def _row(values: _Record) -> ActorRow:
     id, namespace, name, key, created_at, awake, alarm, destroyed_at = values
     return ActorRow(id, namespace, name, parse_key(key), created_at, bool(awake), alarm, destroyed_at)
 
@@ -149,14 +149,6 @@ def _page_query(
         where.append("destroyed_at IS NULL")
     if cursor is not None:
         where.append("(created_at, number) < (?, ?)")
-        values += _position(cursor)
+        values += read_cursor(cursor)
     sql = f"SELECT {_COLUMNS}, number FROM actors WHERE {' AND '.join(where)} "  # noqa: S608
     return sql + "ORDER BY created_at DESC, number DESC LIMIT ?", values
-
-
-def _position(cursor: str) -> tuple[int, int]:
-    """Creation time and number of the last row of a page."""
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
-        raise invalid_cursor(cursor)
-    return int(match[1]), int(match[2])

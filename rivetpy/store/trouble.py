@@ -70,8 +70,3 @@ def invalid_batch(actor: str, error: Exception) -> StoreError:
 def closed(path: Path | str) -> StoreError:
     """Something was asked of a store after `Store.close`."""
     return StoreError("closed", f"{path}: the store is closed.")
-
-
-def invalid_cursor(cursor: str) -> StoreError:
-    """A cursor that no page returned."""
-    return StoreError("invalid_cursor", f"{cursor!r} is not the cursor of a page; begin without one.")
