@@ -22,7 +22,7 @@ def create_client(
     """A client of the engine at ``endpoint``.
 
     What is left out comes from the URL (``http://namespace:token@host``), then from RIVET_ENDPOINT,
-    RIVET_TOKEN and RIVET_NAMESPACE, then it is the local engine and namespace ``default``. ``headers`` go with
+    RIVET_TOKEN and RIVET_NAMESPACE; then it is the local engine and namespace ``default``. ``headers`` are on
     every request. Raises RivetError ``client.invalid_endpoint``. Nothing is sent before the first call.
     """
     from rivetpy.client.endpoint import find_endpoint

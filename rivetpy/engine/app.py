@@ -1,0 +1,87 @@
+"""The engine as an ASGI application: requests pass the door, then go to an actor or to management."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
+
+from rivetpy.engine.door import Door, cors_headers
+from rivetpy.engine.gateway import Gateway
+from rivetpy.engine.http import Answer, error_answer, raw_path
+from rivetpy.engine.management import Management
+from rivetpy.host import Host
+from rivetpy.identity import new_id
+from rivetpy.wire import routes
+from rivetpy.wire.jsonvalue import Json
+
+
+class Engine:
+    """The ASGI application proper; set ``stopping`` to end the waits of clients."""
+
+    def __init__(self, host: Host, door: Door, details: Mapping[str, Json]) -> None:
+        self.stopping = asyncio.Event()
+        self._door = door
+        self._gateway = Gateway(host, self.stopping)
+        self._management = Management(host, details)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1011})
+            return
+        request = Request(scope, receive)
+        ray_id = new_id()
+        try:
+            answer = await self._answer(request, ray_id)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            answer = error_answer(error, ray_id)
+        answer.headers.append((b"x-rivet-ray-id", ray_id.encode()))
+        answer.headers += cors_headers(request)
+        await answer.send(send)
+
+    async def _answer(self, request: Request, ray_id: str) -> Answer:
+        path = raw_path(request)
+        if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+            return self._door.preflight(request, gateway=path.startswith(routes.PREFIX))
+        target = routes.parse(path, request.scope["query_string"])
+        self._door.admit(request, target.token if target else None)
+        if target is not None:
+            return await self._gateway.answer(request, target, ray_id)
+        return await self._management.answer(request, path)
+
+
+def create_app(
+    host: Host,
+    *,
+    token: str | None = None,
+    local_only: bool = True,
+    details: Mapping[str, Json] | None = None,
+) -> Starlette:
+    """The engine around a host; its lifespan starts and stops the host.
+
+    With ``token`` every request must carry it. Without one, ``local_only`` (right for an engine that listens
+    on loopback) refuses requests that pages of other sites make. ``details`` are added to ``/metadata``.
+    ``app.state.stopping``, once set, ends the waits of clients.
+    """
+    engine = Engine(host, Door(token, local_only), details or {})
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await host.start()
+        try:
+            yield
+        finally:
+            engine.stopping.set()
+            await host.stop()
+
+    app = Starlette(lifespan=lifespan)
+    # Not a route: routes see the decoded path, in which a slash inside a name can't be told from the others.
+    app.router.default = engine
+    app.state.stopping = engine.stopping
+    return app

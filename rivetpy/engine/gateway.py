@@ -1,0 +1,160 @@
+"""Requests to actors: finding the actor, its routes, and what every answer of it carries (wire 5, 6)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import ClientDisconnect, Request
+
+from rivetpy.actors import ActorOptions
+from rivetpy.engine.http import (
+    TEXT,
+    Answer,
+    error_answer,
+    header_text,
+    json_answer,
+    read_body,
+    while_connected,
+    within,
+)
+from rivetpy.engine.inspector_routes import Inspector
+from rivetpy.engine.namespaces import check_namespace
+from rivetpy.errors import RivetError, actor_not_found
+from rivetpy.host import Host
+from rivetpy.identity import format_key
+from rivetpy.store import ActorRow
+from rivetpy.wire.bodies import Bodies, QueueReply, QueueSend, bodies_for
+from rivetpy.wire.errors import ActorSpecifier
+from rivetpy.wire.routes import ByKey, Target, segments
+
+#: The protocol release that the actors' own routes follow.
+PROTOCOL = "2.3.19"
+
+
+class Gateway:
+    """Carries requests to actors. ``stopping`` ends the waits of senders when the engine goes down."""
+
+    def __init__(self, host: Host, stopping: asyncio.Event) -> None:
+        self._host = host
+        self._stopping = stopping
+        self._inspector = Inspector(host)
+
+    async def answer(self, request: Request, target: Target, ray_id: str) -> Answer:
+        """The actor's answer, an error of its own included. Raises RivetError when there is no such actor."""
+        row, body = await self._actor_and_body(request, target)
+        actor = ActorSpecifier(row.id, format_key(row.key) if row.key else "")
+        try:
+            answer = await self._route(request, target, row, body)
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            answer = error_answer(error, ray_id, actor)
+        answer.headers += [
+            (b"x-rivet-actor", actor.actor_id.encode()),
+            (b"x-rivet-actor-generation", str(actor.generation).encode()),
+            (b"x-rivet-actor-key", header_text(actor.key)),
+        ]
+        return answer
+
+    async def _actor_and_body(self, request: Request, target: Target) -> tuple[ActorRow, bytes]:
+        """The body is read before an actor is made for it, so a request that is refused leaves nothing."""
+        actor = target.actor
+        if isinstance(actor, ByKey):
+            check_namespace(actor.namespace)
+            body = await read_body(request, self._options(actor.name).max_incoming_message_size)
+            return await self._by_key(actor), body
+        row = await self._host.get(actor.actor_id)
+        if row is None or row.destroyed_at is not None:
+            raise actor_not_found(actor.actor_id)
+        return row, await read_body(request, self._options(row.name).max_incoming_message_size)
+
+    async def _by_key(self, actor: ByKey) -> ActorRow:
+        if actor.create:
+            row, _ = await self._host.get_or_create(actor.namespace, actor.name, actor.key, actor.input)
+            return row
+        found = await self._host.find(actor.namespace, actor.name, actor.key)
+        if found is None:
+            raise actor_not_found(f"{actor.name}/{format_key(actor.key)}")
+        return found
+
+    def _options(self, name: str) -> ActorOptions:
+        definition = self._host.registry.actors.get(name)
+        return definition.options if definition else ActorOptions()
+
+    async def _route(self, request: Request, target: Target, row: ActorRow, body: bytes) -> Answer:
+        match segments(target.path):
+            case ("action", name) if name:
+                _only_post(request, target)
+                return await self._action(request, row, name, body)
+            case ("queue", name) if name:
+                _only_post(request, target)
+                return await self._queue(request, row, name, body)
+            case ("inspector", *route):
+                return await self._inspector.answer(request, row, tuple(route), target.query, body)
+            case ("health",):
+                return Answer(b"ok", content_type=TEXT)
+            case ("metadata",):
+                return json_answer({"runtime": "rivetkit", "type": "local", "version": PROTOCOL})
+            case ():
+                return Answer(b"This is a rivetpy actor.\n", content_type=TEXT)
+        shown = target.path.decode("utf-8", "replace")
+        raise RivetError(
+            "actor",
+            "not_found",
+            f"Actor route '{shown}' was not found.",
+            {"id": shown, "resource": "route"},
+        )
+
+    async def _action(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
+        bodies = bodies_for(request.headers.get("x-rivet-encoding"))
+        output = await self._host.call(row.id, name, bodies.read_args(body))
+        return self._written(row, bodies, bodies.write_output(output))
+
+    async def _queue(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
+        bodies = bodies_for(request.headers.get("x-rivet-encoding"))
+        message = bodies.read_send(body)
+        if message.wait:
+            reply = await self._wait(request, row, name, message)
+        else:
+            reply = await self._send(row, name, message)
+        return self._written(row, bodies, bodies.write_reply(reply, message.wait))
+
+    async def _wait(self, request: Request, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
+        """A send that waits: until its timeout, the actor's action timeout, or its client's end."""
+        longest = self._options(row.name).action_timeout
+        cut = None if message.timeout is not None and message.timeout <= longest else longest
+        work = within(cut, self._send(row, name, message))
+        return await while_connected(request.receive, self._stopping, work)
+
+    async def _send(self, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
+        sent = await self._host.send(
+            row.id,
+            name,
+            message.body,
+            wait=message.wait,
+            timeout=message.timeout,
+            idempotency_key=message.idempotency_key,
+        )
+        return QueueReply(sent.status, sent.response)
+
+    def _written(self, row: ActorRow, bodies: Bodies, data: bytes) -> Answer:
+        limit = self._options(row.name).max_outgoing_message_size
+        if len(data) > limit:
+            raise RivetError(
+                "message",
+                "outgoing_too_long",
+                f"The answer has {len(data)} bytes; {limit} are allowed. Return less, or page it.",
+                {"limit": limit},
+            )
+        return Answer(data, content_type=bodies.content_type.encode())
+
+
+def _only_post(request: Request, target: Target) -> None:
+    if request.method != "POST":
+        path = target.path.decode("utf-8", "replace")
+        raise RivetError(
+            "actor",
+            "method_not_allowed",
+            f"{path} takes POST, not {request.method}.",
+            {"method": request.method, "path": path},
+        )

@@ -1,0 +1,156 @@
+"""Bodies in and answers out over ASGI: bounded reading, JSON answers, errors that hide what is internal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Send
+
+from rivetpy.errors import RivetError
+from rivetpy.wire.errors import ActorSpecifier, error_body, visible
+from rivetpy.wire.jsonvalue import JsonObject, encode
+
+log = logging.getLogger("rivetpy.engine")
+
+T = TypeVar("T")
+Headers = list[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+TEXT = b"text/plain; charset=utf-8"
+
+
+@dataclass(slots=True)
+class Answer:
+    """What goes back to a client."""
+
+    body: bytes
+    status: int = 200
+    content_type: bytes = JSON
+    headers: Headers = field(default_factory=list)
+
+    async def send(self, send: Send) -> None:
+        """Write it out."""
+        headers = [
+            (b"content-type", self.content_type),
+            (b"content-length", str(len(self.body)).encode()),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def json_answer(tree: JsonObject, status: int = 200) -> Answer:
+    """A JSON object as an answer."""
+    return Answer(encode(tree), status)
+
+
+def error_answer(error: Exception, ray_id: str, actor: ActorSpecifier | None = None) -> Answer:
+    """An error as an answer; what a client may not see goes to the log, with the same ray id."""
+    shown = visible(error)
+    if shown is not error:
+        log.error("%s (ray %s)", _where(actor), ray_id, exc_info=error)
+    answer = json_answer(error_body(shown, actor), shown.status)
+    answer.headers.append((b"x-rivet-error", header_text(f"{shown.group}.{shown.code}")))
+    return answer
+
+
+def _where(actor: ActorSpecifier | None) -> str:
+    return f"a request to actor {actor.key} ({actor.actor_id}) failed" if actor else "a request failed"
+
+
+def header_text(text: str) -> bytes:
+    """Any text as a header's value: UTF-8, control characters coded so that they can't end the header."""
+    if text.isascii() and text.isprintable():
+        return text.encode()
+    return b"".join(
+        b"%%%02X" % byte if byte < 0x20 or byte == 0x7F else bytes([byte])
+        for byte in text.encode("utf-8", "replace")
+    )
+
+
+def raw_path(request: Request) -> bytes:
+    """The path as it came, still percent-coded, without the path the application is mounted under."""
+    raw: bytes | None = request.scope.get("raw_path")
+    if raw is None:  # an optional part of ASGI; without it a coded slash can't be told from a real one
+        raw = request.scope["path"].encode()
+    root: str = request.scope.get("root_path", "")
+    return raw.removeprefix(root.encode()) if root else raw
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The request's body; no more than ``limit`` bytes are ever held.
+
+    Raises RivetError ``message.incoming_too_long``, or ClientDisconnect.
+    """
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or len(declared) > 15 or int(declared) > limit:
+        raise _too_long(limit)
+    body = bytearray()
+    async for chunk in request.stream():
+        if len(body) + len(chunk) > limit:
+            raise _too_long(limit)
+        body += chunk
+    return bytes(body)
+
+
+def _too_long(limit: int) -> RivetError:
+    return RivetError(
+        "message",
+        "incoming_too_long",
+        f"The body is longer than {limit} bytes; send less, or keep the data elsewhere and send where it is.",
+        {"limit": limit},
+    )
+
+
+async def while_connected(receive: Receive, stopping: asyncio.Event, work: Coroutine[object, object, T]) -> T:
+    """Await work that may take long; stop it when the client goes away or the engine stops.
+
+    Raises ClientDisconnect, or RivetError ``guard.tunnel_response_closed`` when the engine stops. For use
+    after the body was read: all that can still be received is the end.
+    """
+    working = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_disconnected(receive))
+    stopped = asyncio.ensure_future(stopping.wait())
+    tasks: list[asyncio.Future[object]] = [working, gone, stopped]  # type: ignore[list-item]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        if gone.done():
+            raise ClientDisconnect
+        raise RivetError(
+            "guard",
+            "tunnel_response_closed",
+            "The engine is stopping. The message may be stored, its response was not awaited; "
+            "a send with an idempotency key can be repeated safely.",
+            status=503,
+        )
+    finally:
+        await _end(tasks)
+
+
+async def _end(tasks: list[asyncio.Future[object]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def within(seconds: float | None, work: Awaitable[T]) -> T:
+    """Await work for at most so long. Raises RivetError ``actor.action_timed_out``."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await work
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise RivetError("actor", "action_timed_out", "Action timed out") from None

@@ -1,0 +1,187 @@
+"""What the inspector shows of an actor: its view as JSON, in the shapes of wire 9.2. Pure."""
+
+from __future__ import annotations
+
+import uuid
+
+from rivetpy import codec
+from rivetpy.host.view import ActorView, WaitView, WorkflowView
+from rivetpy.wire.jsonvalue import Json, JsonObject, to_json
+from rivetpy.workflow.duration import show
+from rivetpy.workflow.entries import Entry, LoopEntry, Message, MessageEntry, SleepEntry, StepEntry
+from rivetpy.workflow.failure import Failure
+from rivetpy.workflow.location import name_of
+
+
+def history_json(view: ActorView) -> JsonObject:
+    """The workflow's journal, in order; all null for an actor without a workflow."""
+    workflow = view.workflow
+    if workflow is None:
+        return {"history": None, "workflowState": None, "isWorkflowEnabled": False, "workflow": None}
+    names = _Names()
+    entries: list[Json] = []
+    metadata: JsonObject = {}
+    for entry in workflow.entries:
+        entry_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{view.row.id}/{entry.location}"))
+        entries.append({"id": entry_id, "location": names.location(entry.location), "kind": _kind(entry)})
+        metadata[entry_id] = _metadata(entry)
+    return {
+        "history": {"nameRegistry": names.names, "entries": entries, "entryMetadata": metadata},
+        "workflowState": workflow.status,
+        "isWorkflowEnabled": True,
+        "workflow": workflow_json(workflow),
+    }
+
+
+def workflow_json(workflow: WorkflowView) -> JsonObject:
+    """A workflow without its journal: status, what it waits for, how it ended."""
+    return {
+        "status": workflow.status,
+        "waits": [
+            {
+                "reason": wait.reason,
+                "location": wait.location,
+                "deadline": wait.deadline,
+                "queues": None if wait.queues is None else list(wait.queues),
+            }
+            for wait in workflow.waits
+        ],
+        "error": failure_json(workflow.failure),
+        "output": to_json(workflow.output),
+    }
+
+
+def failure_json(failure: Failure | None) -> JsonObject | None:
+    """A recorded failure with its causes."""
+    if failure is None:
+        return None
+    return {
+        "type": failure.type,
+        "module": failure.module,
+        "message": failure.message,
+        "group": failure.group,
+        "code": failure.code,
+        "metadata": to_json(failure.metadata),
+        "traceback": failure.traceback,
+        "causes": [failure_json(cause) for cause in failure.causes],
+    }
+
+
+def summary_json(view: ActorView) -> JsonObject:
+    """One line about an actor, for listings."""
+    workflow = view.workflow
+    waits = workflow.waits if workflow else ()
+    deadlines = [wait.deadline for wait in waits if wait.deadline is not None]
+    if view.row.alarm is not None:
+        deadlines.append(view.row.alarm)
+    return {
+        "status": "destroyed" if view.row.destroyed_at is not None else "awake" if view.awake else "sleeping",
+        "workflowStatus": workflow.status if workflow else None,
+        "waitingFor": [_wait_text(wait) for wait in waits],
+        "queueSize": len(view.queue),
+        "historySize": len(workflow.entries) if workflow else 0,
+        "nextWakeAt": min(deadlines, default=None),
+    }
+
+
+def _wait_text(wait: WaitView) -> str:
+    until = "" if wait.deadline is None else f" until {show(wait.deadline)}"
+    if wait.reason == "message":
+        queues = "any queue" if wait.queues is None else ", ".join(wait.queues)
+        return f"message on {queues}{until}"
+    return f"{wait.reason} {wait.location}{until}"
+
+
+class _Names:
+    """The name registry: each name once, locations as indexes into it."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._index: dict[str, int] = {}
+
+    def location(self, location: str) -> list[Json]:
+        parts: list[Json] = []
+        last = 0
+        for part in location.split("/"):
+            if part[:1] == "~":
+                marker: Json = {"loop": last, "iteration": int(part[1:])}
+                parts.append({"tag": "WorkflowLoopIterationMarker", "val": marker})
+            else:
+                last = self._of(name_of(part))
+                parts.append({"tag": "WorkflowNameIndex", "val": last})
+        return parts
+
+    def _of(self, name: str) -> int:
+        index = self._index.setdefault(name, len(self.names))
+        if index == len(self.names):
+            self.names.append(name)
+        return index
+
+
+def _kind(entry: Entry) -> JsonObject:
+    if isinstance(entry, StepEntry):
+        return _tagged("Step", output=_value(entry.output), error=_text(entry.failure))
+    if isinstance(entry, LoopEntry):
+        return _tagged(
+            "Loop",
+            state=_value(entry.state),
+            iteration=entry.iteration,
+            output=_value(entry.output),
+        )
+    if isinstance(entry, SleepEntry):
+        return _tagged("Sleep", deadline=entry.deadline, state=entry.status.upper())
+    if isinstance(entry, MessageEntry):
+        return _message_kind(entry)
+    raise TypeError(f"no JSON form for {entry!r}")
+
+
+def _message_kind(entry: MessageEntry) -> JsonObject:
+    """One entry for the whole wait: the message, a list of several, or null while there is none."""
+    messages: list[Json] = [
+        _message(message, not entry.completable or message.id in entry.completed)
+        for message in entry.messages
+    ]
+    name = entry.messages[0].queue if entry.messages else ",".join(entry.queues or ())
+    data = messages[0] if len(messages) == 1 else messages or None
+    return _tagged("Message", name=name, messageData=data, queues=entry.queues, deadline=entry.deadline)
+
+
+def _message(message: Message, completed: bool) -> JsonObject:
+    return {
+        "__rivetWorkflowQueueMessage": 1,
+        "id": str(message.id),
+        "name": message.queue,
+        "body": _value(message.body),
+        "createdAt": message.created_at,
+        "completed": completed,
+    }
+
+
+def _metadata(entry: Entry) -> JsonObject:
+    step = entry if isinstance(entry, StepEntry) else None
+    return {
+        "status": entry.status.upper(),
+        "error": _text(step.failure) if step else None,
+        "attempts": step.attempts if step else 1,
+        "lastAttemptAt": step.started_at if step else entry.created_at,
+        "createdAt": entry.created_at,
+        "completedAt": entry.completed_at,
+        "rollbackCompletedAt": None,
+        "rollbackError": None,
+        "seq": entry.seq,
+        "failure": failure_json(step.failure) if step else None,
+        "retryAt": step.retry_at if step else None,
+        "reason": step.reason if step else None,
+    }
+
+
+def _tagged(kind: str, **val: Json) -> JsonObject:
+    return {"tag": f"Workflow{kind}Entry", "val": val}
+
+
+def _value(data: bytes | None) -> Json:
+    return None if data is None else to_json(codec.decode(data))
+
+
+def _text(failure: Failure | None) -> str | None:
+    return None if failure is None else str(failure)

@@ -1,0 +1,219 @@
+"""The management interface: what the engine is, and actors made, found, listed, destroyed (wire 2, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+
+import rivetpy
+from rivetpy.engine.actorjson import actor_json
+from rivetpy.engine.http import Answer, json_answer, read_body
+from rivetpy.engine.inspector import summary_json
+from rivetpy.engine.namespaces import NAMES, check_namespace
+from rivetpy.errors import RivetError, actor_not_found
+from rivetpy.host import Host
+from rivetpy.identity import parse_key
+from rivetpy.store import ActorRow
+from rivetpy.wire.inputs import read_input
+from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value, parse
+from rivetpy.wire.routes import segments
+
+MAX_BODY = 1024 * 1024
+PAGE = 100
+MAX_PAGE = 1000
+CRASH_POLICIES = frozenset({"restart", "sleep", "destroy"})
+
+
+class Management:
+    """Answers for one host. ``details`` are added to ``/metadata``."""
+
+    def __init__(self, host: Host, details: Mapping[str, Json]) -> None:
+        self._host = host
+        self._details = dict(details)
+
+    async def answer(self, request: Request, path: bytes) -> Answer:
+        """The answer to one request. Raises RivetError; ``api.not_found`` when there is no such route."""
+        try:
+            return await self._route(request, segments(path))
+        except RivetError as error:
+            if error.status < 500 and error.group not in {"api", "auth"}:
+                error.status = 400  # what the real engine says, whatever it is
+            raise
+
+    async def _route(self, request: Request, path: tuple[str, ...]) -> Answer:
+        match request.method, path:
+            case "GET", ("metadata",):
+                return json_answer(self._metadata())
+            case "GET", ("health",):
+                return json_answer({"runtime": "engine", "status": "ok", "version": rivetpy.__version__})
+            case "GET", ("actors",):
+                return await self._actors(request)
+            case "PUT", ("actors",):
+                return await self._get_or_create(request)
+            case "POST", ("actors",):
+                return await self._create(request)
+            case "GET", ("actors", "names"):
+                _namespace(request)
+                return json_answer({"names": self._names(), "pagination": {"cursor": None}})
+            case "DELETE", ("actors", actor_id):
+                await self._host.destroy((await self._known(request, actor_id)).id)
+                return json_answer({})
+            case "POST", ("actors", actor_id, "sleep"):
+                await self._host.sleep((await self._known(request, actor_id)).id)
+                return json_answer({})
+            case "GET", ("namespaces",):
+                return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
+        raise RivetError(
+            "api", "not_found", f"There is no {request.method} {request.url.path} here.", status=404
+        )
+
+    def _metadata(self) -> JsonObject:
+        return {
+            "runtime": "engine",
+            "version": rivetpy.__version__,
+            "actorNames": self._names(),
+            **self._details,
+        }
+
+    def _names(self) -> JsonObject:
+        return {
+            name: {
+                "metadata": {
+                    "queues": sorted(definition.queues),
+                    "actions": sorted(definition.actions),
+                    "workflow": definition.has_workflow,
+                }
+            }
+            for name, definition in self._host.registry.actors.items()
+        }
+
+    async def _actors(self, request: Request) -> Answer:
+        namespace = _namespace(request)
+        query = request.query_params
+        cursor: str | None = None
+        if "actor_ids" in query or "actor_id" in query:
+            rows = await self._by_ids(request, namespace)
+        elif "key" in query:
+            rows = await self._by_key(request, namespace)
+        else:
+            rows, cursor = await self._host.list(
+                namespace,
+                query.get("name") or None,
+                include_destroyed=_flag(request, "include_destroyed"),
+                limit=_limit(request),
+                cursor=query.get("cursor"),
+            )
+        actors = [await self._listed(row, summary=_flag(request, "summary")) for row in rows]
+        return json_answer({"actors": actors, "pagination": {"cursor": cursor}})
+
+    async def _by_ids(self, request: Request, namespace: str) -> list[ActorRow]:
+        """Unknown ids are dropped; so are destroyed actors, unless asked for: who polls is done sooner."""
+        query = request.query_params
+        ids = [
+            actor_id
+            for text in (*query.getlist("actor_ids"), *query.getlist("actor_id"))
+            for actor_id in text.split(",")
+        ]
+        name, destroyed = query.get("name"), _flag(request, "include_destroyed")
+        rows = [await self._host.get(actor_id) for actor_id in dict.fromkeys(ids[:MAX_PAGE])]
+        return [
+            row
+            for row in rows
+            if row is not None
+            and row.namespace == namespace
+            and (name is None or row.name == name)
+            and (destroyed or row.destroyed_at is None)
+        ]
+
+    async def _by_key(self, request: Request, namespace: str) -> list[ActorRow]:
+        name = request.query_params.get("name")
+        if not name:
+            raise RivetError("validation", "invalid_input", "A key belongs to a name: ?name=…&key=….")
+        row = await self._host.find(namespace, name, parse_key(request.query_params["key"]))
+        return [] if row is None else [row]
+
+    async def _listed(self, row: ActorRow, *, summary: bool) -> JsonObject:
+        shown = actor_json(row, awake=self._host.is_awake(row.id))
+        if summary:
+            shown["summary"] = summary_json(await self._host.view(row.id))
+        return shown
+
+    async def _get_or_create(self, request: Request) -> Answer:
+        namespace, name, key, given = await _wanted(request)
+        row, created = await self._host.get_or_create(namespace, name, parse_key(key), given)
+        shown = actor_json(row, awake=self._host.is_awake(row.id))
+        return json_answer({"actor": shown, "created": created})
+
+    async def _create(self, request: Request) -> Answer:
+        namespace, name, key, given = await _wanted(request)
+        row = await self._host.create(namespace, name, parse_key(key), given)
+        return json_answer({"actor": actor_json(row, awake=self._host.is_awake(row.id))})
+
+    async def _known(self, request: Request, actor_id: str) -> ActorRow:
+        namespace = _namespace(request)
+        row = await self._host.get(actor_id)
+        if row is None or row.destroyed_at is not None or row.namespace != namespace:
+            raise actor_not_found(actor_id)
+        return row
+
+
+def _bad(message: str) -> RivetError:
+    return RivetError("api", "bad_request", message)
+
+
+def _namespace(request: Request) -> str:
+    name = request.query_params.get("namespace")
+    if not name:
+        raise _bad("The query parameter 'namespace' is missing.")
+    check_namespace(name)
+    return name
+
+
+def _flag(request: Request, name: str) -> bool:
+    return request.query_params.get(name) in {"true", "1"}
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", str(PAGE))
+    if not text.isdecimal() or len(text) > 6 or not int(text) >= 1:
+        raise _bad(f"'limit' is a number from 1 to {MAX_PAGE}, not {text[:20]!r}.")
+    return min(int(text), MAX_PAGE)
+
+
+async def _wanted(request: Request) -> tuple[str, str, str, Value]:
+    """Namespace, name, key and input of the actor that a body asks for."""
+    namespace = _namespace(request)
+    body = await _json(request)
+    name, key, given = body.get("name"), body.get("key"), body.get("input")
+    if not isinstance(name, str) or not name:
+        raise _bad("'name' is the actor's name; it is missing.")
+    if key is not None and not isinstance(key, str):
+        raise _bad("'key' is one string, its parts joined with '/'.")
+    if given is not None and not isinstance(given, str):
+        raise _bad("'input' is base64 of CBOR.")
+    _check_placement(body)
+    return namespace, name, key or "/", read_input(given) if given else None
+
+
+def _check_placement(body: JsonObject) -> None:
+    """What only a cluster acts on, but everybody may send."""
+    datacenter = body.get("datacenter")
+    if datacenter not in {None, "default"}:
+        raise RivetError("datacenter", "not_found", f"There is no datacenter {datacenter!r}.", status=400)
+    if body.get("crash_policy", "sleep") not in CRASH_POLICIES:
+        raise _bad(f"'crash_policy' is one of {', '.join(sorted(CRASH_POLICIES))}.")
+
+
+async def _json(request: Request) -> JsonObject:
+    try:
+        body = parse(await read_body(request, MAX_BODY))
+    except JsonError as error:
+        raise _bad(error.message) from None
+    if not isinstance(body, dict):
+        raise _bad("The body is a JSON object.")
+    return body
+
+
+def _namespaces() -> list[Json]:
+    return [{"namespace_id": name, "name": name, "display_name": name, "create_ts": 0} for name in NAMES]

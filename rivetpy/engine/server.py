@@ -1,0 +1,69 @@
+"""Serving the engine with uvicorn on a socket that somebody else owns, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from starlette.applications import Starlette
+
+#: Seconds that requests in progress get after the stop.
+GRACE = 10.0
+#: Seconds an idle connection stays open: longer than clients keep theirs, so that they close first.
+KEEP_ALIVE = 75
+
+
+class _Server(uvicorn.Server):
+    """Signals are the business of whoever called."""
+
+    def __init__(self, config: uvicorn.Config, started: asyncio.Event) -> None:
+        super().__init__(config)
+        self._accepting = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._accepting.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+async def serve(
+    app: Starlette,
+    sock: socket.socket,
+    grace: float = GRACE,
+    *,
+    stop: asyncio.Event | None = None,
+    started: asyncio.Event | None = None,
+) -> None:
+    """Serve on a listening socket until ``stop`` is set or the caller is cancelled; then end gracefully.
+
+    Requests in progress get ``grace`` seconds. ``started`` is set once connections are accepted. The socket
+    is duplicated, so the caller's stays open for whoever serves next. What the application raises at start
+    or stop is raised here.
+    """
+    config = uvicorn.Config(
+        app,
+        lifespan="off",  # run below: what goes wrong in it is raised instead of logged
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=max(1, round(grace)),
+        timeout_keep_alive=KEEP_ALIVE,
+        ws="none",
+    )
+    async with app.router.lifespan_context(app):
+        server = _Server(config, started or asyncio.Event())
+        serving = asyncio.create_task(server.serve([sock.dup()]))
+        stopping = asyncio.create_task((stop or asyncio.Event()).wait())
+        try:
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            app.state.stopping.set()
+            server.should_exit = True
+            await asyncio.shield(serving)
