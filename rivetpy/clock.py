@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-#: Waits are cut into pieces of this length (seconds), so a wall clock that is set forwards or
-#: backwards is noticed within one piece, and no timer of the event loop ever sees a huge number.
-LONGEST_NAP = 60.0
-
 
 class Clock(Protocol):
     """Where the time comes from."""
+
+    @property
+    def longest_nap(self) -> float:
+        """Waits are cut into pieces of at most this (seconds): a clock that was set is noticed after one piece,
+        and no timer of the event loop ever sees a huge number."""
+        ...
 
     def now(self) -> int:
         """Milliseconds since the epoch."""
@@ -21,7 +23,9 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The wall clock of the machine."""
+    """The wall clock of the machine, which may be set forwards and backwards at any time."""
+
+    longest_nap = 60.0
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
@@ -30,7 +34,7 @@ class SystemClock:
 async def sleep_until(clock: Clock, when: int) -> None:
     """Return once ``clock`` reads ``when`` (epoch ms) or later."""
     while (left := when - clock.now()) > 0:
-        await asyncio.sleep(min(left / 1000, LONGEST_NAP))
+        await asyncio.sleep(min(left / 1000, clock.longest_nap))
 
 
 class Alarm:
@@ -48,7 +52,9 @@ class Alarm:
         if left <= 0:
             self._handle = asyncio.get_running_loop().call_later(0, self._callback)
         else:
-            self._handle = asyncio.get_running_loop().call_later(min(left / 1000, LONGEST_NAP), self._check)
+            self._handle = asyncio.get_running_loop().call_later(
+                min(left / 1000, self._clock.longest_nap), self._check
+            )
 
     def cancel(self) -> None:
         """Never call back, if it has not yet."""

@@ -1,0 +1,7 @@
+"""The host: which actors are awake, and how one is reached (spec actors, workflows 12)."""
+
+from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.host import Host
+from rivetpy.host.instance import SendResult
+
+__all__ = ["Host", "HostEvent", "SendResult", "Watcher"]

@@ -56,7 +56,7 @@ class Workflow:
     function: WorkflowFunction
 
 
-def workflow(function: WorkflowFunction) -> Workflow:
+def workflow(function: WorkflowFunction | Workflow) -> Workflow:
     """Make an ``async def run(ctx)`` the workflow of an actor.
 
     Raises `DefinitionError` for a function that is not ``async def`` or takes no context.

@@ -46,10 +46,17 @@ class Port(Protocol):
     key: Key
     input: Value
     clock: Clock
-    log: logging.LoggerAdapter[logging.Logger]
 
-    def take(self, queues: frozenset[str] | None, count: int) -> list[Message]:
-        """Remove and return up to ``count`` waiting messages of the queues, in order of arrival."""
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger that names the actor and is silent while replaying."""
+        ...
+
+    def take(self, queues: frozenset[str] | None, count: int, *, keep: bool) -> list[Message]:
+        """Remove and return up to ``count`` waiting messages of the queues, in order of arrival.
+
+        With ``keep`` they stay in the actor's queue until `complete`, out of reach of other waits.
+        """
         ...
 
     def waiting(self, queues: frozenset[str] | None) -> bool:

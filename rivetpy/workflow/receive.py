@@ -98,7 +98,7 @@ async def _receive(
         entry.deadline = None if options.timeout is None else clock.now() + options.timeout
         if not run.port.waiting(queues) and options.timeout != 0:
             await run.record(entry)  # the deadline is fixed, and the history shows what is waited for
-    while not (messages := run.port.take(queues, options.count)):
+    while not (messages := run.port.take(queues, options.count, keep=entry.completable)):
         if entry.deadline is not None and entry.deadline <= clock.now():
             break
         await run.wait(Wait("message", entry.location, entry.deadline, queues))

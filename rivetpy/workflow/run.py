@@ -258,8 +258,6 @@ class Run:
         alarm = None if wait.deadline is None else Alarm(self.port.clock, wait.deadline, _resolve(future))
         try:
             await future
-        except Evicted:
-            raise
         finally:
             if alarm is not None:
                 alarm.cancel()

@@ -93,9 +93,20 @@ async def step(
     entry = scope.visit(StepEntry, name)
     if entry.finished:
         return _replay(entry, name)
-    run = scope.run
-    if run.crashed:
-        await _count_crash(run, entry, options)
+    if scope.run.crashed:
+        await _count_crash(scope.run, entry, options)
+    return await _run(scope.run, entry, name, function, args, options)
+
+
+async def _run(
+    run: Run,
+    entry: StepEntry,
+    name: str,
+    function: StepFunction,
+    args: tuple[Value, ...],
+    options: StepOptions,
+) -> Value:
+    """Wait, perform and record, attempt after attempt, until the entry is finished."""
     while not entry.finished:
         if entry.retry_at is not None:
             await run.wait(Wait("retry", entry.location, entry.retry_at))
@@ -106,9 +117,8 @@ async def step(
         if isinstance(outcome, _Result):
             try:
                 return await _record_result(run, entry, data, outcome, options)
-            except EncodeError as error:  # the state, not the result
+            except EncodeError as error:  # of the state; the result was fine
                 outcome = _unstorable(name, "left a state", error)
-                data = run.port.open_step()
         await _record_problem(run, entry, data, outcome, options)
     return _replay(entry, name)
 
@@ -151,8 +161,8 @@ async def _attempt(
     try:
         async with limit:
             value = await _call(function, context, args)
-        if limit.expired():  # the body swallowed its cancellation
-            raise TimeoutError
+        if limit.expired():  # the body swallowed its cancellation: the result came too late
+            return _timed_out(name, options)
         return _Result(*codec.reread(value))
     except EncodeError as error:
         return _unstorable(name, "returned a value", error)

@@ -1,0 +1,384 @@
+"""Who is awake: one instance per actor, made on demand, put away when idle, woken by its alarm."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Sequence
+from contextlib import asynccontextmanager
+
+from rivetpy import codec
+from rivetpy.actors import ActorDefinition, Registry
+from rivetpy.clock import Clock, SystemClock
+from rivetpy.codec import Value
+from rivetpy.errors import RivetError, StoreError, actor_not_found
+from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.instance import Instance, Rows, SendResult
+from rivetpy.host.offline import view_rows
+from rivetpy.host.record import WorkflowRecord
+from rivetpy.host.view import ActorView
+from rivetpy.identity import Key, format_key, new_id
+from rivetpy.store import ActorRow, Batch, Store
+from rivetpy.workflow import layout
+from rivetpy.workflow.failure import Failure, failure_of
+
+Identity = tuple[str, str, Key]
+
+#: How many actors are loaded at a time when many have to go on.
+WAKING_AT_ONCE = 64
+#: Pause before an actor that could not be woken, or whose store failed, is tried again (ms).
+RETRY_PAUSE = 5_000
+
+
+class Host:
+    """Runs the actors of a registry over a store. All its methods belong to one event loop.
+
+    ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        store: Store,
+        clock: Clock | None = None,
+        *,
+        always_replay: bool = False,
+        on_event: Watcher | None = None,
+    ) -> None:
+        self.registry = registry
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._always_replay = always_replay
+        self._watch = on_event or (lambda event: None)
+        self._awake: dict[str, Instance] = {}
+        self._by_identity: dict[Identity, str] = {}
+        self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._crashed: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watching: asyncio.Task[None] | None = None
+        self._alarms_changed = asyncio.Event()
+        self._stopping = False
+        self._idle: dict[str, asyncio.TimerHandle] = {}
+
+    # -- life --------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
+        crashed = await self._store.awake()
+        self._crashed.update(crashed)
+        self._spawn(self._wake_all(crashed))
+        self._watching = asyncio.get_running_loop().create_task(self._watch_alarms())
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Put everybody away, within ``grace`` seconds (default: each actor's own). New work is refused."""
+        self._stopping = True
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(
+            *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
+        )
+
+    def is_awake(self, actor_id: str) -> bool:
+        """Whether the actor is in memory."""
+        return actor_id in self._awake
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- identity ----------------------------------------------------------------------------------------
+
+    async def create(self, namespace: str, name: str, key: Key, input: Value = None) -> ActorRow:
+        """Make a new actor. Raises RivetError ``actor.duplicate_key``, ``actor.not_configured``."""
+        async with self._lock((namespace, name, key)):
+            existing = await self._store.find(namespace, name, key)
+            if existing is not None:
+                raise _duplicate(existing)
+            return (await self._create((namespace, name, key), input)).row
+
+    async def get_or_create(
+        self, namespace: str, name: str, key: Key, input: Value = None
+    ) -> tuple[ActorRow, bool]:
+        """The actor of this identity, made when there is none; and whether it was made."""
+        identity = (namespace, name, key)
+        if (actor_id := self._by_identity.get(identity)) is not None:
+            return self._awake[actor_id].row, False
+        async with self._lock(identity):
+            existing = await self._store.find(namespace, name, key)
+            if existing is not None:
+                return existing, False
+            return (await self._create(identity, input)).row, True
+
+    async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None:
+        """The actor of this identity, if there is one."""
+        if (actor_id := self._by_identity.get((namespace, name, key))) is not None:
+            return self._awake[actor_id].row
+        return await self._store.find(namespace, name, key)
+
+    async def get(self, actor_id: str) -> ActorRow | None:
+        """The actor with this id, destroyed or not."""
+        instance = self._awake.get(actor_id)
+        return instance.row if instance is not None else await self._store.get(actor_id)
+
+    async def list(
+        self,
+        namespace: str,
+        name: str | None = None,
+        *,
+        include_destroyed: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[ActorRow], str | None]:
+        """A page of actors, newest first, and the next page's cursor."""
+        return await self._store.list(
+            namespace, name, include_destroyed=include_destroyed, limit=limit, cursor=cursor
+        )
+
+    async def _create(self, identity: Identity, input: Value) -> Instance:
+        self._refuse_when_stopping()
+        namespace, name, key = identity
+        definition = self.registry.get(name)
+        row = ActorRow(new_id(), namespace, name, key, self._clock.now())
+        rows: dict[bytes, bytes] = {}
+        if input is not None:
+            rows[layout.INPUT] = codec.encode(input)
+        if definition.has_workflow:
+            rows[layout.WORKFLOW] = WorkflowRecord().pack()
+        if definition.shape is not None:
+            rows[layout.STATE] = codec.encode(await self._initial_state(definition, row, rows, input))
+        await self._store.commit(Batch(row.id, puts=dict(rows), row=row))
+        return self._start(self._instance(row, definition, sorted(rows.items())), crashed=False)
+
+    async def _initial_state(
+        self, definition: ActorDefinition, row: ActorRow, rows: dict[bytes, bytes], input: Value
+    ) -> Value:
+        assert definition.shape is not None
+        if definition.create_state is None:
+            return definition.shape.initial()
+        context = self._instance(row, definition, sorted(rows.items())).context()
+        state = definition.create_state(context, input)
+        return await state if isinstance(state, Awaitable) else state
+
+    async def destroy(self, actor_id: str) -> None:
+        """End an actor and forget what it stored; its key is free at once. Raises ``actor.not_found``."""
+        async with self._lock(actor_id):
+            row = await self._live_row(actor_id)
+            instance = self._awake.get(actor_id)
+            if instance is not None:
+                await instance.end()
+                self._forget(instance)
+            gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
+            await self._store.commit(Batch(actor_id, clear=True, row=gone))
+
+    # -- work --------------------------------------------------------------------------------------------
+
+    async def call(self, actor_id: str, action: str, args: Sequence[Value]) -> Value:
+        """Run an action of an actor, waking it."""
+        async with self._busy(actor_id) as instance:
+            return await instance.call(action, args)
+
+    async def send(
+        self,
+        actor_id: str,
+        queue: str,
+        body: Value,
+        *,
+        wait: bool = False,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> SendResult:
+        """Enqueue a message, waking the actor; see `Instance.send`."""
+        async with self._busy(actor_id) as instance:
+            return await instance.send(
+                queue, body, wait=wait, timeout=timeout, idempotency_key=idempotency_key
+            )
+
+    async def set_state(self, actor_id: str, state: Value) -> None:
+        """Replace an actor's state."""
+        async with self._busy(actor_id) as instance:
+            await instance.set_state(state)
+
+    async def drop_messages(self, actor_id: str, ids: Collection[int] | None) -> int:
+        """Delete waiting messages of an actor (None: all); how many."""
+        async with self._busy(actor_id) as instance:
+            return await instance.drop_messages(ids)
+
+    async def sleep(self, actor_id: str) -> None:
+        """Put an actor away now; it comes back when something comes for it."""
+        await self._live_row(actor_id)
+        await self._put_away(actor_id, None)
+
+    async def view(self, actor_id: str) -> ActorView:
+        """What there is to see of an actor; wakes nothing."""
+        instance = self._awake.get(actor_id)
+        if instance is not None:
+            return instance.view()
+        row = await self._live_row(actor_id)
+        return view_rows(row, await self._store.load(actor_id))
+
+    async def _live_row(self, actor_id: str) -> ActorRow:
+        row = await self.get(actor_id)
+        if row is None or row.destroyed_at is not None:
+            raise actor_not_found(actor_id)
+        return row
+
+    # -- waking and putting away -------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _busy(self, actor_id: str) -> AsyncIterator[Instance]:
+        """The actor, awake and kept awake meanwhile."""
+        instance = self._awake.get(actor_id) or await self._wake(actor_id)
+        instance.busy += 1
+        instance.activity += 1
+        try:
+            yield instance
+        finally:
+            instance.busy -= 1
+            self._rest(instance)
+
+    async def _wake(self, actor_id: str) -> Instance:
+        async with self._lock(actor_id):  # also waits for a putting away that is on its way
+            if (instance := self._awake.get(actor_id)) is not None:
+                return instance
+            self._refuse_when_stopping()
+            row = await self._live_row(actor_id)
+            definition = self.registry.get(row.name)
+            rows = await self._store.load(actor_id)
+            if not row.awake:
+                row = dataclasses.replace(row, awake=True, alarm=None)
+                await self._store.commit(Batch(actor_id, row=row))
+            crashed = actor_id in self._crashed
+            self._crashed.discard(actor_id)
+            return self._start(self._instance(row, definition, rows), crashed=crashed)
+
+    def _instance(self, row: ActorRow, definition: ActorDefinition, rows: Rows) -> Instance:
+        return Instance(row, definition, rows, self._store, self._clock, self._watch, self._broken)
+
+    def _start(self, instance: Instance, *, crashed: bool) -> Instance:
+        row = instance.row
+        self._awake[row.id] = instance
+        self._by_identity[row.namespace, row.name, row.key] = row.id
+        instance.on_rest = lambda: self._rest(instance)
+        instance.start_workflow(crashed=crashed, always_replay=self._always_replay)
+        self._rest(instance)
+        return instance
+
+    def _forget(self, instance: Instance) -> None:
+        row = instance.row
+        if self._awake.get(row.id) is instance:
+            del self._awake[row.id]
+            self._by_identity.pop((row.namespace, row.name, row.key), None)
+            if (timer := self._idle.pop(row.id, None)) is not None:
+                timer.cancel()
+
+    def _rest(self, instance: Instance) -> None:
+        """The instance may have become idle: see to it in its sleep_timeout."""
+        options = instance.definition.options
+        actor_id = instance.actor_id
+        if (
+            options.no_sleep
+            or self._stopping
+            or actor_id in self._idle
+            or self._awake.get(actor_id) is not instance
+        ):
+            return
+        loop = asyncio.get_running_loop()
+        self._idle[actor_id] = loop.call_later(options.sleep_timeout, self._look, instance, instance.activity)
+
+    def _look(self, instance: Instance, activity: int) -> None:
+        """One sleep_timeout later: put it away if nothing happened meanwhile."""
+        self._idle.pop(instance.actor_id, None)
+        if instance.resting and instance.activity == activity:
+            self._spawn(self._put_away_quietly(instance.actor_id))
+        elif not instance.diverged:
+            self._rest(instance)
+
+    async def _put_away_quietly(self, actor_id: str) -> None:
+        with contextlib.suppress(StoreError):  # the instance was given up, and will be woken again
+            await self._put_away(actor_id, None, only_idle=True)
+
+    async def _put_away(self, actor_id: str, grace: float | None, *, only_idle: bool = False) -> None:
+        async with self._lock(actor_id):
+            instance = self._awake.get(actor_id)
+            if instance is None or (only_idle and not instance.resting):
+                return
+            self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
+            await instance.put_away(
+                instance.definition.options.sleep_grace_period if grace is None else grace
+            )
+            self._alarms_changed.set()
+
+    def _broken(self, instance: Instance, error: StoreError) -> None:
+        """The store refused a commit: what is in memory is wrong. Start over from what is stored, after a pause."""
+        if self._awake.get(instance.actor_id) is not instance:
+            return
+        self._forget(instance)
+        instance.abandon(error)
+        self._tell(instance.row, "actor_failed", f"put away: {error.message}", failure_of(error))
+        if not self._stopping:
+            asyncio.get_running_loop().call_later(
+                RETRY_PAUSE / 1000, lambda: self._spawn(self._try_wake(instance.actor_id))
+            )
+
+    async def _wake_all(self, actor_ids: Sequence[str]) -> None:
+        for at in range(0, len(actor_ids), WAKING_AT_ONCE):
+            await asyncio.gather(*map(self._try_wake, actor_ids[at : at + WAKING_AT_ONCE]))
+
+    async def _try_wake(self, actor_id: str) -> None:
+        """Wake an actor nobody is waiting for; one that can't be is tried again later."""
+        try:
+            await self._wake(actor_id)
+        except RivetError as error:
+            if self._stopping or (error.group, error.code) == ("actor", "not_found"):
+                return
+            row = await self.get(actor_id)
+            if row is not None:
+                self._tell(row, "actor_failed", f"can't be woken: {error.message}", failure_of(error))
+                later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
+                with contextlib.suppress(StoreError):
+                    await self._store.commit(Batch(actor_id, row=later))
+
+    async def _watch_alarms(self) -> None:
+        """Wake sleeping actors when they asked for it; their alarms are found by index, not by a timer each."""
+        while not self._stopping:
+            self._alarms_changed.clear()
+            try:
+                due = await self._store.due(self._clock.now(), WAKING_AT_ONCE)
+                await self._wake_all(due)
+                following = await self._store.next_alarm()
+            except StoreError:
+                following = self._clock.now() + RETRY_PAUSE
+            left = None if following is None else max(0, following - self._clock.now()) / 1000
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if left is None else min(left, self._clock.longest_nap)):
+                    await self._alarms_changed.wait()
+
+    def _lock(self, what: object) -> asyncio.Lock:
+        """One lock per actor id or identity, for as long as anybody holds or awaits it."""
+        lock = self._locks.get(what)
+        if lock is None:
+            lock = self._locks[what] = asyncio.Lock()
+        return lock
+
+    def _refuse_when_stopping(self) -> None:
+        if self._stopping:
+            raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
+
+    def _tell(self, row: ActorRow, kind: str, text: str, failure: Failure) -> None:
+        self._watch(HostEvent(kind, row, text, logging.ERROR, failure=failure))
+
+
+def _duplicate(row: ActorRow) -> RivetError:
+    key = format_key(row.key)
+    return RivetError(
+        "actor",
+        "duplicate_key",
+        f"Actor key '{key}' already in use for actor '{row.id}'",
+        {"existing_actor_id": row.id, "key": key},
+    )

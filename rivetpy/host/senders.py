@@ -1,0 +1,124 @@
+"""Who waits for the answer to a message, and which sends were seen before (spec actors 6)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgpack
+
+from rivetpy.store import Batch
+from rivetpy.workflow import layout
+from rivetpy.workflow.entries import Message
+
+VERSION = 1
+#: How long an idempotency key is remembered (ms).
+REMEMBERED = 24 * 3600 * 1000
+#: At most this many expired keys are forgotten with one send: the work is spread out.
+_FORGET_AT_ONCE = 2
+
+
+@dataclass(slots=True)
+class Seen:
+    """A send with an idempotency key: the message it made, and what became of it."""
+
+    message: int
+    created_at: int
+    completed: bool = False
+    response: bytes | None = None
+    #: Set once the message is durable: nobody with the same key is answered before.
+    durable: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def pack(self) -> bytes:
+        """As stored."""
+        packed: bytes = msgpack.packb([VERSION, self.message, self.created_at, self.completed, self.response])
+        return packed
+
+
+def seen_key(idempotency_key: str) -> bytes:
+    """The row of an idempotency key; hashed, so that any text will do."""
+    digest = hashlib.blake2b(idempotency_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return layout.IDEMPOTENCY + digest
+
+
+class Senders:
+    """The waiting senders of one actor, and its idempotency keys."""
+
+    def __init__(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
+        self._futures: dict[int, list[asyncio.Future[bytes]]] = {}
+        seen = []
+        for key, value in rows:
+            if key.startswith(layout.IDEMPOTENCY):
+                _, *fields = msgpack.unpackb(value)
+                seen.append((key, Seen(*fields)))
+                seen[-1][1].durable.set()
+        #: Oldest first, so the expired ones are in front.
+        self._seen = dict(sorted(seen, key=lambda item: item[1].created_at))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anybody waits for an answer."""
+        return bool(self._futures)
+
+    def seen(self, idempotency_key: str, now: int) -> Seen | None:
+        """The earlier send with this key, unless it is too long ago."""
+        seen = self._seen.get(seen_key(idempotency_key))
+        return seen if seen is not None and now - seen.created_at < REMEMBERED else None
+
+    def remember(self, batch: Batch, message: Message) -> Seen | None:
+        """Put the message's idempotency key into the batch that makes it durable."""
+        if message.idempotency_key is None:
+            return None
+        self._forget(batch, message.created_at)
+        key = seen_key(message.idempotency_key)
+        self._seen.pop(key, None)
+        self._seen[key] = Seen(message.id, message.created_at)
+        batch.puts[key] = self._seen[key].pack()
+        return self._seen[key]
+
+    def _forget(self, batch: Batch, now: int) -> None:
+        for key in list(itertools.islice(self._seen, _FORGET_AT_ONCE)):
+            if now - self._seen[key].created_at >= REMEMBERED:
+                del self._seen[key]
+                batch.deletes.append(key)
+
+    def complete(self, batch: Batch, message: Message, response: bytes) -> None:
+        """Put the message's end into a batch; `answer` must follow once it is durable."""
+        batch.deletes.append(layout.message_key(message.id))
+        if message.idempotency_key is None:
+            return
+        key = seen_key(message.idempotency_key)
+        seen = self._seen.get(key)
+        if seen is not None and seen.message == message.id:
+            seen.completed, seen.response = True, response
+            batch.puts[key] = seen.pack()
+
+    def answer(self, message_id: int, response: bytes) -> None:
+        """Give the response to everybody who waits for it."""
+        for future in self._futures.pop(message_id, ()):
+            if not future.done():
+                future.set_result(response)
+
+    async def wait(self, message_id: int) -> bytes:
+        """Wait for the response to a message, until cancelled."""
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._futures.setdefault(message_id, []).append(future)
+        try:
+            return await future
+        finally:
+            futures = self._futures.get(message_id, [])
+            if future in futures:
+                futures.remove(future)
+            if not futures:
+                self._futures.pop(message_id, None)
+
+    def abandon(self, error: BaseException) -> None:
+        """The actor goes away: nobody will be answered here."""
+        for futures in self._futures.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
+        self._futures.clear()

@@ -1,0 +1,45 @@
+"""The state of one actor: the object user code changes, and the bytes that are durable."""
+
+from __future__ import annotations
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.errors import EncodeError, RivetError
+from rivetpy.state import StateShape
+
+
+class StateCell:
+    """Shared by actions and steps of one actor, which interleave at awaits."""
+
+    def __init__(self, shape: StateShape, data: bytes) -> None:
+        self._shape = shape
+        #: What is stored, or on its way to be.
+        self.data = data
+        self.value = shape.restore(codec.decode(data))
+
+    def change(self) -> bytes | None:
+        """The state as bytes when it differs from what is stored, else None.
+
+        Raises `EncodeError` naming the path, after putting the object back to what is stored: a state that can't be
+        kept must not linger.
+        """
+        try:
+            data = codec.encode(self.value)
+        except EncodeError as error:
+            self.value = self._shape.restore(codec.decode(self.data))
+            raise EncodeError("state" + error.path.removeprefix("$"), error.problem) from None
+        return None if data == self.data else data
+
+    def replace(self, plain: Value) -> None:
+        """Take another state, checked against the actor's model."""
+        self.value = self._shape.restore(codec.reread(plain)[1])
+
+
+def no_state(name: str) -> RivetError:
+    """The error of an actor that has no state."""
+    return RivetError(
+        "actor",
+        "state_not_enabled",
+        f"Actor {name!r} has no state; define it with actor(state={{…}}).",
+        status=400,
+    )
