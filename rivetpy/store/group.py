@@ -114,7 +114,7 @@ def _with(failure: Result, results: list[Result]) -> list[Result]:
 
 def _settle(group: list[tuple[Batch, asyncio.Future[None]]], results: list[Result]) -> None:
     for (_, done), result in zip(group, results, strict=True):
-        if done.done():  # its caller was cancelled
+        if done.done() or done.get_loop().is_closed():  # its caller was cancelled, or is gone with its loop
             continue
         if result is None:
             done.set_result(None)
