@@ -67,6 +67,29 @@ def failure_json(failure: Failure | None) -> JsonObject | None:
     }
 
 
+def state_json(view: ActorView) -> JsonObject:
+    """The actor's state."""
+    return {"state": to_json(view.state), "isStateEnabled": True}
+
+
+def queue_json(view: ActorView, limit: int | None = None, max_size: int | None = None) -> JsonObject:
+    """The waiting messages, oldest first, at most ``limit`` of them; ``max_size`` is how many there may be."""
+    return {
+        "size": len(view.queue),
+        "maxSize": max_size,
+        "truncated": limit is not None and len(view.queue) > limit,
+        "messages": [
+            {
+                "id": message.id,
+                "name": message.queue,
+                "createdAtMs": message.created_at,
+                "body": to_json(codec.decode(message.body)),
+            }
+            for message in view.queue[:limit]
+        ],
+    }
+
+
 def summary_json(view: ActorView) -> JsonObject:
     """One line about an actor, for listings."""
     workflow = view.workflow

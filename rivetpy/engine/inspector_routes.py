@@ -6,15 +6,13 @@ from urllib.parse import parse_qs
 
 from starlette.requests import Request
 
-from rivetpy import codec
 from rivetpy.engine.http import Answer, json_answer
-from rivetpy.engine.inspector import history_json
+from rivetpy.engine.inspector import history_json, queue_json, state_json
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
 from rivetpy.store import ActorRow
 from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, dumps, loads, to_json
-from rivetpy.workflow.entries import Message
 
 PAGE = 100
 
@@ -31,7 +29,7 @@ class Inspector:
         """The answer to one route. Raises RivetError ``actor.not_found`` when there is none."""
         match request.method, route:
             case "GET", ("state",):
-                return await self._state(row)
+                return json_answer(state_json(await self._host.view(row.id)))
             case "PATCH", ("state",):
                 return await self._set_state(row, body)
             case "GET", ("rpcs",):
@@ -49,10 +47,6 @@ class Inspector:
             case "GET", ("summary",):
                 return await self._summary(row)
         raise RivetError("actor", "not_found", "Inspector route was not found")
-
-    async def _state(self, row: ActorRow) -> Answer:
-        view = await self._host.view(row.id)
-        return json_answer({"state": to_json(view.state), "isStateEnabled": True})
 
     async def _set_state(self, row: ActorRow, body: bytes) -> Answer:
         given = _object(body)
@@ -77,14 +71,7 @@ class Inspector:
     async def _queue(self, row: ActorRow, limit: int) -> Answer:
         view = await self._host.view(row.id)
         definition = self._host.registry.actors.get(row.name)
-        return json_answer(
-            {
-                "size": len(view.queue),
-                "maxSize": definition.options.max_queue_size if definition else None,
-                "truncated": len(view.queue) > limit,
-                "messages": [_listed(message) for message in view.queue[:limit]],
-            }
-        )
+        return json_answer(queue_json(view, limit, definition.options.max_queue_size if definition else None))
 
     async def _send(self, row: ActorRow, body: bytes) -> Answer:
         given = _object(body)
@@ -115,15 +102,6 @@ class Inspector:
                 "workflowHistory": history["history"],
             }
         )
-
-
-def _listed(message: Message) -> JsonObject:
-    return {
-        "id": message.id,
-        "name": message.queue,
-        "createdAtMs": message.created_at,
-        "body": to_json(codec.decode(message.body)),
-    }
 
 
 def _newest(view: ActorView, queue: str) -> JsonObject:
