@@ -1,0 +1,139 @@
+"""The `rivet` command: its sub-commands, and how every one of them ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from rivetpy.cli.commands import (
+    actors,
+    call,
+    completions,
+    destroy,
+    dev,
+    history,
+    queue,
+    send,
+    state,
+)
+from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
+from rivetpy.errors import RivetError
+
+app = typer.Typer(
+    name="rivet",
+    help="Durable actors and workflows for Python.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (
+    dev.dev,
+    send.send,
+    call.call,
+    actors.actors,
+    history.history,
+    state.state,
+    queue.queue,
+    destroy.destroy,
+    completions.completions,
+):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from rivetpy import __version__
+
+        print(f"rivet {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Durable actors and workflows for Python."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main() -> NoReturn:
+    """Run the command line; every way it may end is an exit code and at most a few lines on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if "_RIVET_COMPLETE" in os.environ:
+        completions.prepare()
+    code = _guarded()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        code = _reader_gone()
+    sys.exit(code)
+
+
+def _guarded() -> int:
+    try:
+        return int(app(prog_name="rivet", standalone_mode=False) or 0)
+    except Problem as problem:
+        return _say(str(problem), problem.code, problem.detail)
+    except RivetError as error:
+        return _say(f"{error.message} ({error.group}.{error.code})", FAILED)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+    except OSError as error:
+        return _say(_os_error(error), FAILED)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own: an option or a command it does not know
+            return _say(_usage(error), WRONG_USAGE)
+        return _unforeseen(error)
+
+
+def _usage(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "rivet"
+    text = error.format_message()  # type: ignore[attr-defined]
+    return f"{text.rstrip('.')}. See: {where} --help"
+
+
+def _say(message: str, code: int, detail: str = "") -> int:
+    from rivetpy.cli.text import visible
+
+    if message:
+        print(f"error: {visible(message)}", file=sys.stderr)
+    if detail:
+        print("\n".join(visible(line) for line in detail.splitlines()), file=sys.stderr)
+    return code
+
+
+def _os_error(error: OSError) -> str:
+    named = f"{error.filename}: " if error.filename is not None else ""
+    return f"{named}{error.strerror or error}"
+
+
+def _unforeseen(error: Exception) -> int:
+    if os.environ.get("RIVET_DEBUG"):
+        raise error
+    return _say(
+        f"{type(error).__name__}: {error}. This is a fault of rivetpy; RIVET_DEBUG=1 shows the traceback.",
+        FAILED,
+    )
+
+
+def _reader_gone() -> int:
+    """The reader (`| head`) has what it wanted: end quietly, and let Python's last flush find nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The process that runs the user's code for `rivet dev`: imports the registry, serves it on the parent's socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import NoReturn
+
+from rivetpy.cli.launch import Launch, Report, write_report
+from rivetpy.cli.problems import CANNOT_START, FAILED
+
+
+def main() -> NoReturn:
+    """Run one `Launch`, and end without waiting for threads that may be stuck in the user's code."""
+    launch = Launch.from_argument(sys.argv[1])
+    threading.Thread(target=_end_with_parent, args=(launch.alive_fd,), daemon=True).start()
+    # Not SIG_IGN, which processes that the user's code starts would inherit.
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    for descriptor in launch.fds:
+        os.set_inheritable(descriptor, False)
+    stdout = _own_stdout()
+    try:
+        code = _run(launch, stdout)
+    except Exception as error:
+        code = _unforeseen(error, launch)
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue
+    os._exit(code)
+
+
+def _end_with_parent(alive_fd: int) -> None:
+    """What was committed is on disk; what was not, nobody could answer for any more."""
+    while os.read(alive_fd, 1):
+        pass
+    os._exit(FAILED)
+
+
+def _own_stdout() -> int:
+    """A descriptor for rivet's own lines; what the user's code prints goes to standard error."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+    return own
+
+
+def _run(launch: Launch, stdout: int) -> int:
+    from rivetpy.cli.serving import serve_registry
+    from rivetpy.config import RegistryError
+    from rivetpy.errors import StoreError
+
+    def report(report: Report) -> None:
+        os.write(launch.report_fd, write_report(report))
+
+    try:
+        serve_registry(launch, stdout, report)
+    except RegistryError as error:
+        report({"failed": error.message, "detail": error.traceback})
+        return CANNOT_START
+    except StoreError as error:
+        report({"failed": error.message, "detail": ""})
+        return CANNOT_START
+    return 0
+
+
+def _unforeseen(error: Exception, launch: Launch) -> int:
+    print(f"rivet: {type(error).__name__}: {error}", file=sys.stderr)
+    if launch.log_level == "debug":
+        import traceback
+
+        traceback.print_exception(error)
+    return FAILED
+
+
+if __name__ == "__main__":
+    main()

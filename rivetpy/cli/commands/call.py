@@ -1,0 +1,39 @@
+"""`rivet call`: call an action of an actor."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
+
+
+@with_common
+def call(
+    common: Common,
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="The action's name.", show_default=False)],
+    args: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ARGS", help="JSON or plain words; also @file.json and -.", show_default=False
+        ),
+    ] = None,
+    actor: ActorOption = None,
+    key: KeyOption = "main",
+) -> None:
+    """Call an action; prints its result.
+
+    The actor is found from the action's name, and made if need be. The result is JSON.
+    """
+    from rivetpy.cli.sending import read_arguments
+    from rivetpy.cli.source import open_engine
+    from rivetpy.cli.target import ACTION, find_actor
+    from rivetpy.identity import parse_key
+    from rivetpy.wire import jsonvalue
+
+    values = read_arguments(args or [])
+    with open_engine(common) as engine:
+        name = find_actor(engine.metadata(), ACTION, action, actor)
+        output = engine.call(engine.get_or_create(name, parse_key(key)), action, values)
+        print(jsonvalue.dumps(output).decode())

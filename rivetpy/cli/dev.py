@@ -1,0 +1,153 @@
+"""`rivet dev`: takes the port and the data directory, then lets a child run the registry on them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rivetpy import __version__
+from rivetpy.cli.launch import Launch, Report
+from rivetpy.cli.listening import is_loopback, listen
+from rivetpy.cli.problems import StartProblem
+from rivetpy.cli.supervisor import Supervisor
+from rivetpy.cli.text import visible
+from rivetpy.config import DATABASE, DEFAULT_PORT, RegistryRef, data_dir, find_engine, find_registry
+from rivetpy.errors import RivetError, StoreError
+from rivetpy.store.lock import DataLock, read_owner
+
+T = TypeVar("T")
+#: Seconds that a predecessor which was killed a moment ago may take to let go of port and directory.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class DevOptions:
+    """What the person asked for."""
+
+    registry: str | None
+    host: str
+    port: int
+    data_dir: Path | None
+    fresh: bool
+    durability: str
+    strict_replay: bool
+    log_level: str
+    color: bool
+
+
+def run_dev(options: DevOptions) -> int:
+    """Run until somebody asks to end; the exit code. Raises StartProblem."""
+    if not is_loopback(options.host) and not os.environ.get("RIVET_TOKEN"):
+        raise StartProblem(
+            f"--host {options.host} lets other machines in, so a token is needed: RIVET_TOKEN=… rivet dev"
+        )
+    try:
+        ref = find_registry(options.registry, Path.cwd())
+        directory = data_dir(ref, options.data_dir)
+        with _patiently(directory, lambda: listen(options.host, options.port)) as listener:
+            return _run_on(options, ref, directory, listener)
+    except RivetError as error:
+        raise StartProblem(error.message) from error
+
+
+def _run_on(options: DevOptions, ref: RegistryRef, directory: Path, listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
+    lock = _patiently(directory, lambda: DataLock.acquire(directory, port, options.host))
+    try:
+        if options.fresh:
+            wipe(directory)
+        launch = Launch(
+            registry=ref,
+            data_dir=directory,
+            durability=options.durability,
+            strict_replay=options.strict_replay,
+            log_level=options.log_level,
+            color=options.color,
+            socket_fd=listener.fileno(),
+            lock_fd=lock.fd,
+            alive_fd=-1,
+            report_fd=-1,
+        )
+        return Supervisor(launch, lambda actors: _announce(launch, options.host, port, actors)).run()
+    finally:
+        lock.release()
+
+
+def wipe(directory: Path) -> None:
+    """Delete this registry's data: our own files, and nothing else that may lie there."""
+    for suffix in ("", "-wal", "-shm"):
+        (directory / f"{DATABASE}{suffix}").unlink(missing_ok=True)
+
+
+def _patiently(directory: Path, take: Callable[[], T]) -> T:
+    """Take something; again for a moment when who has it is a child that outlived its parent."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return take()
+        except (StartProblem, StoreError):
+            if time.monotonic() > deadline or not _is_dying(directory):
+                raise
+        time.sleep(0.05)
+
+
+def _is_dying(directory: Path) -> bool:
+    """Whether the data directory is held although the process that took it is gone."""
+    owner = read_owner(directory)
+    if owner is None:
+        return False
+    try:
+        os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
+    """The five lines of a start."""
+    shown = f"[{host}]" if ":" in host else host
+    lines = (
+        f"rivet {__version__} runs {launch.registry.path.name} at http://{shown}:{port}",
+        f"  data    {launch.data_dir} (durability {launch.durability})",
+        f"  actors  {', '.join(_describe(name, about) for name, about in actors.items())}",
+        f"  try     {_example(launch, port, actors)}",
+        "  stop    Ctrl-C",
+    )
+    print("\n".join(map(visible, lines)), flush=True)
+
+
+def _describe(name: str, about: Report) -> str:
+    """One actor with its queues and actions."""
+    parts = [
+        f"{word}{'s' if len(names) > 1 else ''} {' '.join(names)}"
+        for word, names in (("queue", about["queues"]), ("action", about["actions"]))
+        if names
+    ]
+    return f"{name} ({'; '.join(parts)})" if parts else name
+
+
+def _example(launch: Launch, port: int, actors: Report) -> str:
+    """A command that works as it is from the directory `rivet dev` was started in."""
+    found = find_engine(None, None, Path.cwd())
+    there = port == DEFAULT_PORT or (found.directory is not None and found.directory == launch.data_dir)
+    where = "" if there else f" --endpoint http://127.0.0.1:{port}"
+    for key, command, body in (("queues", "send", """ '{"delta":1}'"""), ("actions", "call", "")):
+        declared = [(actor, each) for actor, about in actors.items() for each in about[key]]
+        for actor, name in declared:
+            alone = sum(other == name for _, other in declared) == 1
+            which = "" if alone else f" --actor {_quoted(actor)}"
+            return f"rivet {command} {_quoted(name)}{body}{which}{where}"
+    return f"rivet actors{where}"
+
+
+def _quoted(name: str) -> str:
+    import shlex
+
+    return shlex.quote(name)

@@ -1,0 +1,98 @@
+"""What the commands ask of a running engine, as calls over one kept connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from rivetpy.cli.problems import Problem
+from rivetpy.client.calls import Call
+from rivetpy.client.endpoint import Endpoint
+from rivetpy.client.plain import PlainTransport
+from rivetpy.client.requests import ById, ByKey, Requests
+from rivetpy.errors import RivetError
+from rivetpy.identity import Key, format_key
+from rivetpy.wire.bodies import QueueReply, QueueSend
+from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value
+
+T = TypeVar("T")
+PAGE = 100
+
+
+class EngineApi:
+    """One engine. Every method raises RivetError as the engine answered it."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._requests = Requests(endpoint)
+        self._transport = PlainTransport(endpoint)
+
+    def metadata(self) -> JsonObject:
+        """What the engine runs: ``actorNames`` with queues and actions, ``dataDir``, ``durability``."""
+        answer = self._run(self._requests.metadata())
+        if "actorNames" not in answer:
+            raise _no_engine(self.endpoint)
+        return answer
+
+    def actors(self, name: str | None) -> Iterator[JsonObject]:
+        """Every actor, newest first, each with its summary; asks for the next page when it is needed."""
+        query = {"limit": str(PAGE), "summary": "true"} | ({"name": name} if name is not None else {})
+        while True:
+            answer = self._run(self._requests.actors(**query))
+            yield from answer["actors"]
+            cursor = answer["pagination"]["cursor"]
+            if cursor is None:
+                return
+            query["cursor"] = cursor
+
+    def find(self, name: str, key: Key) -> JsonObject | None:
+        """The actor of this name and key."""
+        actors = self._run(self._requests.actors(name=name, key=format_key(key)))["actors"]
+        return next(iter(actors), None)
+
+    def get_or_create(self, name: str, key: Key) -> str:
+        """The id of the actor of this name and key, which is made when it isn't there."""
+        return self._run(self._requests.resolve(ByKey(name, key)))
+
+    def destroy(self, actor: str) -> None:
+        """Remove the actor and everything it has stored."""
+        self._run(self._requests.destroy(actor))
+
+    def send(self, actor: str, queue: str, message: QueueSend) -> QueueReply:
+        """Put a message into a queue."""
+        return self._run(self._requests.send(ById(actor), queue, message))
+
+    def call(self, actor: str, action: str, args: list[Value]) -> Value:
+        """Call an action; what it returned."""
+        return self._run(self._requests.action(ById(actor), action, args))
+
+    def inspect(self, actor: str, what: str) -> JsonObject:
+        """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
+        return self._run(self._requests.inspect(ById(actor), what))
+
+    def set_state(self, actor: str, state: Json) -> None:
+        """Replace the actor's state."""
+        self._run(self._requests.inspect(ById(actor), "state", method="PATCH", body={"state": state}))
+
+    def drop(self, actor: str, message: int | None) -> None:
+        """Remove one waiting message, or all of them."""
+        route = "queue" if message is None else f"queue?id={message}"
+        self._run(self._requests.inspect(ById(actor), route, method="DELETE"))
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._transport.close()
+
+    def _run(self, call: Call[T]) -> T:
+        try:
+            return self._transport.run(call)
+        except JsonError:
+            raise _no_engine(self.endpoint) from None
+        except RivetError as error:
+            if (error.group, error.code) == ("rivetkit", "internal_error") and error.metadata is None:
+                raise Problem(f"{error.message}. What went wrong is in the engine's log") from None
+            raise
+
+
+def _no_engine(endpoint: Endpoint) -> Problem:
+    return Problem(f"What answers at {endpoint.url} is not a rivetpy engine. Name it: --endpoint URL")

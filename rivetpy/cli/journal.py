@@ -1,0 +1,144 @@
+"""The journal as the inspector sends it (spec wire 9.2), read into lines and into a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rivetpy.wire.jsonvalue import Json, JsonObject
+from rivetpy.workflow.location import segment
+
+_KINDS = {
+    "WorkflowStepEntry": "step",
+    "WorkflowLoopEntry": "loop",
+    "WorkflowSleepEntry": "sleep",
+    "WorkflowMessageEntry": "message",
+}
+FINISHED = frozenset({"completed", "failed", "cancelled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One entry. Times are epoch ms; ``parts`` is its location, from the root."""
+
+    parts: tuple[str, ...]
+    seq: int
+    kind: str
+    status: str
+    attempts: int
+    created_at: int
+    started_at: int | None
+    completed_at: int | None
+    retry_at: int | None
+    deadline: int | None
+    value: Json
+    #: A failure (type, message, causes, traceback), when the last attempt failed.
+    failure: JsonObject | None
+    reason: str | None
+    #: The iteration a loop is in.
+    iteration: int | None = None
+
+    @property
+    def location(self) -> str:
+        return "/".join(self.parts)
+
+    def as_json(self) -> JsonObject:
+        """What `rivet history --json` prints."""
+        return {
+            "location": self.location,
+            "kind": self.kind,
+            "status": self.status,
+            "attempts": self.attempts,
+            "createdAt": self.created_at,
+            "startedAt": self.started_at,
+            "completedAt": self.completed_at,
+            "retryAt": self.retry_at,
+            "deadline": self.deadline,
+            "value": self.value,
+            "error": self.failure,
+        }
+
+
+@dataclass(slots=True)
+class Node:
+    """A place in the tree: an entry, or a scope that is none (an iteration)."""
+
+    part: str
+    line: Line | None = None
+    children: dict[str, Node] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Line]:
+        """The entries at and under this place."""
+        if self.line is not None:
+            yield self.line
+        for child in self.children.values():
+            yield from child.walk()
+
+    @property
+    def iteration(self) -> int | None:
+        """Which iteration of a loop this scope is."""
+        digits = self.part.removeprefix("~")
+        return int(digits) if digits != self.part and digits.isdecimal() else None
+
+
+def read_lines(history: JsonObject | None) -> list[Line]:
+    """The entries of ``history`` (H of the spec) in the order in which they were begun."""
+    if history is None:
+        return []
+    names = [segment(name) for name in history["nameRegistry"]]
+    lines = [_line(entry, history["entryMetadata"][entry["id"]], names) for entry in history["entries"]]
+    return sorted(lines, key=lambda line: line.seq)
+
+
+def build_tree(lines: list[Line]) -> Node:
+    """The entries as a tree; children stand in the order in which they were begun."""
+    root = Node("")
+    for line in lines:
+        node = root
+        for part in line.parts:
+            node = node.children.setdefault(part, Node(part))
+        node.line = line
+    return root
+
+
+def _line(entry: JsonObject, about: JsonObject, names: list[str]) -> Line:
+    tag, data = entry["kind"]["tag"], entry["kind"]["val"]
+    kind = _KINDS.get(tag, tag.removeprefix("Workflow").removesuffix("Entry").lower())
+    return Line(
+        parts=tuple(_part(piece, names) for piece in entry["location"]),
+        seq=about["seq"],
+        kind=kind,
+        status=about["status"].lower(),
+        attempts=about["attempts"] if kind == "step" else 0,
+        created_at=about["createdAt"],
+        started_at=about["lastAttemptAt"],
+        completed_at=about["completedAt"],
+        retry_at=about.get("retryAt"),
+        deadline=data.get("deadline"),
+        value=_value(kind, data),
+        failure=about.get("failure"),
+        reason=about.get("reason"),
+        iteration=data.get("iteration"),
+    )
+
+
+def _part(piece: JsonObject, names: list[str]) -> str:
+    if piece["tag"] == "WorkflowNameIndex":
+        return names[piece["val"]]
+    return f"~{piece['val']['iteration']}"
+
+
+def _value(kind: str, data: JsonObject) -> Json:
+    if kind == "message":
+        received = data["messageData"]
+        return list(map(_message, received)) if isinstance(received, list) else _message(received)
+    if kind == "loop":
+        return data["output"] if data.get("output") is not None else data.get("state")
+    return data.get("output")
+
+
+def _message(received: JsonObject | None) -> Json:
+    """A received message without the marker that tells it apart on the wire."""
+    if received is None:
+        return None
+    return {name: value for name, value in received.items() if not name.startswith("__")}

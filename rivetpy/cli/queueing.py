@@ -1,0 +1,53 @@
+"""The messages that wait for an actor: listing and removing them."""
+
+from __future__ import annotations
+
+import time
+
+from rivetpy.cli.asking import confirm
+from rivetpy.cli.problems import Problem
+from rivetpy.cli.shared import Common
+from rivetpy.cli.source import open_engine, open_source, require
+from rivetpy.cli.text import visible
+from rivetpy.wire import jsonvalue
+
+
+def list_queue(common: Common, actor: str, key: str, as_json: bool) -> None:
+    """Print the waiting messages, oldest first."""
+    with open_source(common) as source:
+        found = require(source, actor, key)
+        waiting = source.inspect(found["actor_id"], "queue")
+    if as_json:
+        for message in waiting["messages"]:
+            print(jsonvalue.encode(message).decode())
+        return
+    from rivetpy.cli.render_queue import queue_table
+    from rivetpy.cli.terminal import console, width
+
+    out = console(common.color)
+    for line in queue_table(waiting, width(), time.time_ns() // 1_000_000):
+        out.print(line, soft_wrap=True)
+
+
+def clear_queue(common: Common, actor: str, key: str, yes: bool) -> None:
+    """Remove all waiting messages, after asking."""
+    with open_engine(common) as engine:
+        found = require(engine, actor, key)
+        size = engine.inspect(found["actor_id"], "queue")["size"]
+        if size:
+            confirm(f"Remove {size} waiting messages of {actor} {found['key']}?", yes)
+            engine.drop(found["actor_id"], None)
+        print(visible(f"removed {size} messages of {actor} {found['key']}"))
+
+
+def drop_messages(common: Common, actor: str, key: str, ids: list[int]) -> None:
+    """Remove some messages by id. Raises Problem when one is not there (any more); the others are removed."""
+    with open_engine(common) as engine:
+        found = require(engine, actor, key)
+        there = {message["id"] for message in engine.inspect(found["actor_id"], "queue")["messages"]}
+        for message in ids:
+            engine.drop(found["actor_id"], message)
+    missing = [str(message) for message in ids if message not in there]
+    if missing:
+        raise Problem(f"No message {', '.join(missing)} waits there. See: rivet queue {actor} {key}")
+    print(f"removed {len(ids)} messages" if len(ids) > 1 else f"removed message {ids[0]}")

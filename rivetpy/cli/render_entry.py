@@ -1,0 +1,71 @@
+"""One entry: as a line while following, or with all it holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from rivetpy.cli import times
+from rivetpy.cli.journal import Line
+from rivetpy.cli.render_history import STYLES, failure_lines, value_text
+from rivetpy.cli.terminal import clip
+from rivetpy.cli.text import visible
+from rivetpy.wire.jsonvalue import JsonObject
+
+
+def entry_line(line: Line, width: int, now: int) -> Iterator[Text]:
+    """What `--follow` prints: time, location, kind, status, value; errors under it."""
+    at = line.completed_at or line.started_at or line.created_at
+    text = Text(f"{times.short(at, now)} ", "dim")
+    text.append(clip(line.location, width // 2), "bold")
+    text.append(f" {line.kind} ")
+    text.append(line.status, STYLES.get(line.status, ""))
+    if line.attempts > 1:
+        text.append(f" after {line.attempts} attempts")
+    value = value_text(line, now)
+    if value and text.cell_len + 4 < width:
+        text.append(" " + clip(value, width - text.cell_len - 1))
+    yield text
+    if line.failure is not None:
+        for error in failure_lines(line.failure):
+            yield Text("         " + clip(error, width - 9), "red")
+
+
+def entry_lines(line: Line, now: int) -> Iterator[Text]:
+    """All that an entry holds, nothing cut."""
+    yield Text(visible(line.location), "bold")
+    facts: list[tuple[str, str]] = [
+        ("kind", line.kind),
+        ("status", line.status + (f" ({line.reason})" if line.reason else "")),
+    ]
+    if line.attempts:
+        facts.append(("attempts", str(line.attempts)))
+    for name, at in (
+        ("created", line.created_at),
+        ("started", line.started_at),
+        ("completed", line.completed_at),
+    ):
+        if at is not None:
+            facts.append((name, times.full(at)))
+    for name, at in (("tries again", line.retry_at), ("deadline", line.deadline)):
+        if at is not None:
+            facts.append((name, times.full(at) if line.completed_at else times.until(at, now)))
+    for name, text in facts:
+        yield Text.assemble((f"{name:<12}", "dim"), text)
+    if line.value is not None:
+        yield Text("value", "dim")
+        for text in json.dumps(line.value, ensure_ascii=False, indent=2).split("\n"):
+            yield Text(f"  {visible(text)}")
+    if line.failure is not None:
+        yield from _failure(line.failure)
+
+
+def _failure(failure: JsonObject) -> Iterator[Text]:
+    yield Text("error", "dim")
+    for text in failure_lines(failure):
+        yield Text(f"  {visible(text)}", "red")
+    for text in failure["traceback"].rstrip("\n").split("\n"):
+        if text:
+            yield Text(f"  {visible(text)}", "dim")

@@ -1,0 +1,31 @@
+"""The waiting messages as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from rivetpy.cli import times
+from rivetpy.cli.render_history import compact
+from rivetpy.cli.terminal import clip, columns
+from rivetpy.wire.jsonvalue import JsonObject
+
+_ID, _AGE = 8, 6
+
+
+def queue_table(waiting: JsonObject, width: int, now: int) -> Iterator[Text]:
+    """A line per message, oldest first, and how many there are."""
+    messages = waiting["messages"]
+    name = min(max([5, *(cell_len(message["name"]) for message in messages)]), width // 3)
+    sizes = (_ID, name, _AGE, width - _ID - name - _AGE - 3)
+    if messages:
+        yield columns([(t, s, "dim") for t, s in zip(("ID", "QUEUE", "AGE", "BODY"), sizes, strict=True)])
+    for message in messages:
+        body = compact(message["body"]) if "body" in message else ""
+        age = times.span(now - message["createdAtMs"])
+        cells = (str(message["id"]), message["name"], age, body)
+        yield columns([(text, size, "") for text, size in zip(cells, sizes, strict=True)])
+    more = waiting["size"] - len(messages)
+    yield Text(clip(f"{waiting['size']} waiting" + (f", {more} not shown" if more else ""), width), "dim")

@@ -1,0 +1,106 @@
+"""Sending messages: reading the bodies first, so that a bad one sends nothing, then one after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
+from rivetpy.cli.engine_api import EngineApi
+from rivetpy.cli.problems import Problem, UsageProblem
+from rivetpy.cli.target import QUEUE, find_actor
+from rivetpy.cli.text import visible
+from rivetpy.identity import format_key, parse_key
+from rivetpy.wire import jsonvalue
+from rivetpy.wire.bodies import QueueSend
+from rivetpy.wire.jsonvalue import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Where messages go."""
+
+    actor_id: str
+    actor: str
+    key: str
+    queue: str
+    idempotency_key: str | None
+
+    @classmethod
+    def to(
+        cls, engine: EngineApi, queue: str, actor: str | None, key: str, idempotency_key: str | None
+    ) -> Letter:
+        """Find the actor, and make it when it isn't there. Raises UsageProblem before anything is made."""
+        name = find_actor(engine.metadata(), QUEUE, queue, actor)
+        parts = parse_key(key)
+        return cls(engine.get_or_create(name, parts), name, format_key(parts), queue, idempotency_key)
+
+
+def read_bodies(words: Sequence[str], file: Path | None) -> list[Value]:
+    """The body of the command line, or all of a file's. Raises UsageProblem with a caret at the place."""
+    try:
+        if file is None:
+            return [parse_body(words, read_input)]
+        return parse_lines(read_input(str(file)), "standard input" if str(file) == "-" else str(file))
+    except BodyError as error:
+        raise UsageProblem(str(error), error.picture) from None
+
+
+def read_arguments(words: Sequence[str]) -> list[Value]:
+    """An action's arguments. Raises UsageProblem with a caret at the place."""
+    try:
+        return [parse_argument(word, read_input) for word in words]
+    except BodyError as error:
+        raise UsageProblem(str(error), error.picture) from None
+
+
+def read_input(name: str) -> bytes:
+    """The bytes of a file, or of standard input for ``-``. Raises UsageProblem when they can't be read."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).expanduser().read_bytes()
+    except OSError as error:
+        raise UsageProblem(f"{name}: {(error.strerror or str(error)).lower()}") from None
+
+
+def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout: float | None) -> None:
+    """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
+    message = QueueSend(body, wait, timeout, letter.idempotency_key)
+    reply = engine.send(letter.actor_id, letter.queue, message)
+    if not wait:
+        print(visible(f"sent to {letter.actor} {letter.key}"))
+    elif reply.status == "timedOut":
+        raise Problem(
+            f"{letter.actor} {letter.key} did not answer in time; the message stays in the queue. "
+            f"See: rivet history {letter.actor} {letter.key}"
+        )
+    else:
+        print(jsonvalue.dumps(reply.response).decode())
+
+
+def send_all(engine: EngineApi, letter: Letter, bodies: list[Value]) -> None:
+    """Send many, in order; each gets its own idempotency key from its line. Raises Problem where it stopped."""
+    sent = 0
+    try:
+        for body in _progress(bodies):
+            key = f"{letter.idempotency_key}:{sent + 1}" if letter.idempotency_key else None
+            engine.send(letter.actor_id, letter.queue, QueueSend(body, idempotency_key=key))
+            sent += 1
+    finally:
+        if sent < len(bodies):
+            print(f"sent {sent} of {len(bodies)}; the next one is body {sent + 1}", file=sys.stderr)
+    print(visible(f"sent {sent} to {letter.actor} {letter.key}"))
+
+
+def _progress(bodies: list[Value]) -> Iterator[Value]:
+    """The bodies, with a bar on the terminal (on stderr) while they go."""
+    if not sys.stderr.isatty() or len(bodies) < 2:
+        yield from bodies
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(bodies, "sending", console=Console(stderr=True), transient=True)

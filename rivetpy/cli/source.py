@@ -1,0 +1,127 @@
+"""Where a command gets its answers: a running engine, or the data directory when none runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from rivetpy.cli.engine_api import EngineApi
+from rivetpy.cli.problems import Problem
+from rivetpy.cli.shared import Common
+from rivetpy.client.endpoint import find_endpoint
+from rivetpy.config import DEFAULT_HOST, DEFAULT_PORT, Place, find_engine
+from rivetpy.errors import did_you_mean
+from rivetpy.identity import Key, parse_key
+from rivetpy.wire.jsonvalue import JsonObject
+
+
+class Source(Protocol):
+    """What the reading commands read; objects are shaped as in spec wire 4 and 9.2."""
+
+    def actors(self, name: str | None) -> Iterator[JsonObject]:
+        """Every actor, newest first, each with its summary."""
+        ...
+
+    def find(self, name: str, key: Key) -> JsonObject | None:
+        """The actor of this name and key."""
+        ...
+
+    def inspect(self, actor: str, what: str) -> JsonObject:
+        """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
+        ...
+
+
+@contextlib.contextmanager
+def open_engine(common: Common) -> Iterator[EngineApi]:
+    """The running engine. Raises Problem that says how to start one."""
+    place = _place(common)
+    url = _answering(place)
+    if url is None:
+        raise Problem(_no_engine(place))
+    with contextlib.closing(_engine(url, common)) as engine:
+        yield engine
+
+
+@contextlib.contextmanager
+def open_source(common: Common) -> Iterator[Source]:
+    """The running engine, else the data directory, read-only. Raises Problem when there is neither."""
+    place = _place(common)
+    url = _answering(place)
+    if url is not None:
+        with contextlib.closing(_engine(url, common)) as engine:
+            yield engine
+        return
+    if place.directory is None or not place.has_data:
+        raise Problem(_no_engine(place))
+    from rivetpy.cli.offline import Offline
+
+    namespace = common.namespace or os.environ.get("RIVET_NAMESPACE") or "default"
+    print(f"no engine is running; reading {place.directory}", file=sys.stderr)
+    with contextlib.closing(Offline(place.directory, namespace)) as offline:
+        yield offline
+
+
+def require(source: Source, name: str, key_text: str) -> JsonObject:
+    """The actor a command names. Raises Problem that lists what there is instead."""
+    key = parse_key(key_text)
+    actor = source.find(name, key)
+    if actor is not None:
+        return actor
+    keys, names = set(), set()
+    for other, _ in zip(source.actors(None), range(1000), strict=False):
+        names.add(other["name"])
+        if other["name"] == name:
+            keys.add(other["key"])
+    if keys:
+        raise Problem(f"There is no {name} with the key {key_text!r}. {_nearest(key_text, keys)}")
+    raise Problem(f"There is no actor {name!r} yet. {_nearest(name, names)}")
+
+
+def _nearest(text: str, known: set[str]) -> str:
+    """The nearest known name, or some of them."""
+    few = sorted(known)[:8]
+    return did_you_mean(text, known if len(known) <= len(few) else few)
+
+
+def _place(common: Common) -> Place:
+    return find_engine(common.endpoint, common.data_dir, Path.cwd())
+
+
+def _answering(place: Place) -> str | None:
+    """The engine's address; without one on record, the default port's, when something listens there."""
+    if place.endpoint is not None:
+        return place.endpoint if place.directory is None or _listens(place.endpoint) else None
+    default = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
+    return default if not place.named and _listens(default) else None
+
+
+def _listens(url: str) -> bool:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((parts.hostname or DEFAULT_HOST, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _engine(url: str, common: Common) -> EngineApi:
+    return EngineApi(find_endpoint(url, namespace=common.namespace))
+
+
+def _no_engine(place: Place) -> str:
+    if place.endpoint is not None:
+        return f"No engine answers at {place.endpoint}. Start one: rivet dev"
+    if place.named:
+        return f"No engine runs on {place.directory}. Start one: rivet dev --data-dir {place.directory}"
+    return (
+        f"No engine answers at http://{DEFAULT_HOST}:{DEFAULT_PORT}. "
+        "Start one: rivet dev (or name it: --endpoint URL)"
+    )

@@ -1,0 +1,66 @@
+"""The terminal as the commands use it: width, colour, and lines of cells cut to fit."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from rivetpy.cli.shared import Color
+from rivetpy.cli.text import visible
+
+MIN_WIDTH = 40
+
+
+def console(color: Color) -> Console:
+    """Standard output. Colour only on a terminal, never with NO_COLOR, always when asked for."""
+    return Console(
+        file=sys.stdout,
+        width=width(),
+        force_terminal=color.on(),
+        color_system="standard" if color.on() else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def width() -> int:
+    """Cells in a line."""
+    return max(shutil.get_terminal_size().columns, MIN_WIDTH)
+
+
+def unicode_out() -> bool:
+    """Whether lines and dots beyond ASCII can be printed."""
+    return (sys.stdout.encoding or "").lower().replace("-", "") in {"utf8", "utf16", "utf32"}
+
+
+def clip(text: str, cells: int) -> str:
+    """User text made visible and cut to a number of cells, with an ellipsis when something is missing."""
+    longest = 4 * cells + 4  # enough even when every character has three combining ones
+    shown = visible(text[:longest])
+    if len(text) <= longest and cell_len(shown) <= cells:
+        return shown
+    mark = "…" if unicode_out() else "~"
+    return set_cell_size(shown, cells - 1) + mark if cells > 0 else ""
+
+
+def pad(text: str, cells: int) -> str:
+    """The text in exactly so many cells."""
+    return set_cell_size(clip(text, cells), cells)
+
+
+def columns(cells: Sequence[tuple[str, int, str]]) -> Text:
+    """One line of (text, width, style), a space between them and none at the end."""
+    line = Text(no_wrap=True, overflow="ignore", end="\n")
+    for place, (text, size, style) in enumerate(cells):
+        if place:
+            line.append(" ")
+        line.append(pad(text, size), style or None)
+    line.rstrip()
+    return line

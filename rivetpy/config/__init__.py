@@ -1,0 +1,28 @@
+"""Where things are: the registry's file, its data directory, the running engine."""
+
+from rivetpy.config.loading import load_registry, user_traceback
+from rivetpy.config.places import (
+    DATABASE,
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    Place,
+    data_dir,
+    endpoint_of,
+    find_engine,
+)
+from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
+
+__all__ = [
+    "DATABASE",
+    "DEFAULT_HOST",
+    "DEFAULT_PORT",
+    "Place",
+    "RegistryError",
+    "RegistryRef",
+    "data_dir",
+    "endpoint_of",
+    "find_engine",
+    "find_registry",
+    "load_registry",
+    "user_traceback",
+]

@@ -1,0 +1,86 @@
+"""Where a registry's data lives, and where the engine is that runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 6420
+DATABASE = "journal.db"
+
+
+def data_dir(
+    ref: RegistryRef | None, override: Path | None = None, environ: Mapping[str, str] = os.environ
+) -> Path:
+    """``override``, else RIVET_DATA_DIR, else a directory of this registry's own under the platform's.
+
+    Nothing is created. Raises RegistryError ``not_found`` when no registry says which one it is.
+    """
+    chosen = override or (Path(environ["RIVET_DATA_DIR"]) if environ.get("RIVET_DATA_DIR") else None)
+    if chosen is not None:
+        return chosen.expanduser().absolute()
+    if ref is None:
+        raise RegistryError("not_found", "No registry here, so no data directory either. Name it: --data-dir")
+    import platformdirs
+
+    # The path as bytes: two files whose names differ only in Unicode form are two registries.
+    digest = hashlib.sha256(os.fsencode(ref.path)).hexdigest()[:10]
+    return platformdirs.user_data_path("rivet") / f"{ref.name}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to find the actors: a running engine, a data directory, or both."""
+
+    #: None: nothing runs on the data directory.
+    endpoint: str | None
+    #: None: not known (no registry here, and none was named).
+    directory: Path | None
+    #: Whether a person named the place, so that a guess must not replace it.
+    named: bool
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is something to read without an engine."""
+        return self.directory is not None and (self.directory / DATABASE).is_file()
+
+
+def find_engine(
+    endpoint: str | None, override: Path | None, cwd: Path, environ: Mapping[str, str] = os.environ
+) -> Place:
+    """Where the engine is: ``endpoint``, RIVET_ENDPOINT, or the owner of this project's data directory.
+
+    Without any of them ``endpoint`` is None; the caller may then try the default port.
+    """
+    endpoint = endpoint or environ.get("RIVET_ENDPOINT") or None
+    named = override is not None or bool(environ.get("RIVET_DATA_DIR"))
+    directory = _project_data(override, cwd, environ)
+    if endpoint is not None:
+        return Place(endpoint, directory, True)
+    return Place(endpoint_of(directory) if directory is not None else None, directory, named)
+
+
+def endpoint_of(directory: Path) -> str | None:
+    """The address of the engine that owns the data directory now, None when nobody does."""
+    from rivetpy.store.lock import read_owner
+
+    owner = read_owner(directory)
+    if owner is None:
+        return None
+    host = owner.host if owner.host not in {"0.0.0.0", "::", ""} else DEFAULT_HOST  # noqa: S104
+    return f"http://[{host}]:{owner.port}" if ":" in host else f"http://{host}:{owner.port}"
+
+
+def _project_data(override: Path | None, cwd: Path, environ: Mapping[str, str]) -> Path | None:
+    if override is not None or environ.get("RIVET_DATA_DIR"):
+        return data_dir(None, override, environ)
+    try:
+        return data_dir(find_registry(None, cwd), None, environ)
+    except RegistryError:
+        return None
