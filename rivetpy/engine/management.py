@@ -11,7 +11,7 @@ from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.http import Answer, json_answer, read_body
 from rivetpy.engine.inspector import summary_json
 from rivetpy.engine.namespaces import NAMES, check_namespace
-from rivetpy.errors import RivetError, actor_not_found
+from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import parse_key
 from rivetpy.store import ActorRow
@@ -97,15 +97,24 @@ class Management:
         elif "key" in query:
             rows = await self._by_key(request, namespace)
         else:
-            rows, cursor = await self._host.list(
+            rows, cursor = await self._page(request, namespace)
+        actors = [await self._listed(row, summary=_flag(request, "summary")) for row in rows]
+        return json_answer({"actors": actors, "pagination": {"cursor": cursor}})
+
+    async def _page(self, request: Request, namespace: str) -> tuple[list[ActorRow], str | None]:
+        query = request.query_params
+        try:
+            return await self._host.list(
                 namespace,
                 query.get("name") or None,
                 include_destroyed=_flag(request, "include_destroyed"),
                 limit=_limit(request),
-                cursor=query.get("cursor"),
+                cursor=query.get("cursor") or None,
             )
-        actors = [await self._listed(row, summary=_flag(request, "summary")) for row in rows]
-        return json_answer({"actors": actors, "pagination": {"cursor": cursor}})
+        except StoreError as error:
+            if error.code != "invalid_cursor":
+                raise
+            raise _bad("'cursor' is none that a page returned.") from None
 
     async def _by_ids(self, request: Request, namespace: str) -> list[ActorRow]:
         """Unknown ids are dropped; so are destroyed actors, unless asked for: who polls is done sooner."""

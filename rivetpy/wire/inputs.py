@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 
 from rivetpy.errors import RivetError
 from rivetpy.wire.jsonvalue import JsonError, Value, from_json, to_json
@@ -50,9 +51,14 @@ def _bytes(text: str) -> bytes:
 def _decode(data: bytes) -> Value:
     import cbor2
 
+    stream = io.BytesIO(data)
+    problem: object = "something follows the value"
     try:
-        return from_json(cbor2.loads(data, allow_duplicate_keys=False))
+        value = from_json(cbor2.load(stream, allow_duplicate_keys=False))
+        if stream.tell() == len(data):
+            return value
     except (cbor2.CBORError, JsonError, ValueError, TypeError, RecursionError) as error:
-        raise RivetError(
-            "guard", "query_invalid_cbor_input", f"The actor's input is not CBOR of a value: {error}"
-        ) from None
+        problem = error
+    raise RivetError(
+        "guard", "query_invalid_cbor_input", f"The actor's input is not CBOR of a value: {problem}"
+    )
