@@ -85,6 +85,8 @@ class Instance:
         self.on_rest: Callable[[], None] = lambda: None
         self._task: asyncio.Task[Outcome] | None = None
         self._open_steps: dict[StepData, asyncio.Future[None]] = {}
+        #: Steps written as `def` touch the state from a thread.
+        self._loop = asyncio.get_running_loop()
         self._gone = False
         self._watch = watch
         self._on_broken = on_broken
@@ -312,7 +314,7 @@ class Instance:
 
     def step_touched(self, data: StepData) -> None:
         """A running step has the state in hand: until it is settled its changes are half done."""
-        self._open_steps[data] = asyncio.get_running_loop().create_future()
+        self._open_steps[data] = self._loop.create_future()
 
     def step_settled(self, data: StepData) -> None:
         """The step's attempt is recorded or given up."""
