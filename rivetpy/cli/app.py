@@ -20,10 +20,12 @@ from rivetpy.cli.commands import (
     state,
 )
 from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
+from rivetpy.cli.quick import QuickCommand, QuickGroup
 from rivetpy.errors import RivetError
 
 app = typer.Typer(
     name="rivet",
+    cls=QuickGroup,
     help="Durable actors and workflows for Python.",
     add_completion=False,
     rich_markup_mode=None,
@@ -41,7 +43,7 @@ for command in (
     destroy.destroy,
     completions.completions,
 ):
-    app.command()(command)
+    app.command(cls=QuickCommand)(command)
 
 
 def _version(wanted: bool) -> None:

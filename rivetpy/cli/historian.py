@@ -41,7 +41,7 @@ def show_history(view: View, limit: int | None, full: bool) -> None:
         _print_json(shown)
         return
     from rivetpy.cli.render_actor import header
-    from rivetpy.cli.render_history import tree
+    from rivetpy.cli.render_history import Wanted, tree
     from rivetpy.cli.terminal import console, width
 
     out, now = console(view.color), time.time_ns() // 1_000_000
@@ -49,8 +49,9 @@ def show_history(view: View, limit: int | None, full: bool) -> None:
         out.print(text, soft_wrap=True)
     if shown:
         out.print()
-    for text in tree(build_tree(shown), width(), now, fold=not full and limit is None) if shown else ():
-        out.print(text, soft_wrap=True)
+        wanted = Wanted(fold=not full and limit is None, whole=len(shown) == len(lines))
+        for text in tree(build_tree(shown), width(), now, wanted):
+            out.print(text, soft_wrap=True)
     if len(shown) < len(lines):
         out.print(f"{len(lines) - len(shown)} earlier entries not shown", style="dim")
 

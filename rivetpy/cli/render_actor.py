@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
 from rivetpy.cli.render_history import STYLES, compact, failure_lines
-from rivetpy.cli.terminal import clip, columns
+from rivetpy.cli.terminal import clip, columns, wrap
 from rivetpy.cli.text import visible
 from rivetpy.wire.jsonvalue import JsonObject
 
@@ -29,23 +30,19 @@ def standing(history: JsonObject, width: int, now: int) -> Iterator[Text]:
     if not history["isWorkflowEnabled"] or workflow is None:
         yield Text("no workflow")
         return
-    status = workflow["status"]
-    waits = [wait_text(wait, now) for wait in workflow["waits"]]
-    line = Text.assemble("workflow ", (status, STYLES.get(status, "")))
-    line.append(clip(f": {waits[0]}", width - line.cell_len) if waits else "")
-    yield line
-    for wait in waits[1:]:
-        yield Text(clip(f"  {wait}", width))
-    yield from _ending(workflow, width)
-
-
-def _ending(workflow: JsonObject, width: int) -> Iterator[Text]:
-    failure = workflow.get("error")
+    status, *waits = workflow["status"], *(wait_text(wait, now) for wait in workflow["waits"])
+    title = Text.assemble("workflow ", (status, STYLES.get(status, "")))
+    yield title.append(":" if waits else "")
+    for wait in waits:
+        for line in wrap(wait, width, "  "):
+            yield Text(line)
+    failure = workflow["error"]
     if failure is not None:
         for text in failure_lines(failure):
-            yield Text(clip(f"  {text}", width), "red")
-    elif workflow["status"] == "completed":
-        yield Text(clip(f"  output {compact(workflow.get('output'))}", width))
+            for line in wrap(text, width, "  "):
+                yield Text(line, "red")
+    elif status == "completed":
+        yield Text(clip(f"  output {compact(workflow['output'])}", width))
 
 
 def wait_text(wait: JsonObject, now: int) -> str:
@@ -58,11 +55,20 @@ def wait_text(wait: JsonObject, now: int) -> str:
     return f"{text}, at {wait['location']}"
 
 
-_COLUMNS = ("NAME", "KEY", "STATUS", "WORKFLOW", "QUEUE", "ENTRIES", "AGE", "NEXT WAKE", "WAITING FOR")
-#: The narrowest and the widest each column may be; the last one takes what is left.
-_NARROW = (8, 4, 8, 8, 5, 7, 6, 9, 11)
+#: The columns: title, the narrowest and the widest it may be. The last one takes what is left.
+_COLUMNS = (
+    ("NAME", 8, 24),
+    ("KEY", 4, 24),
+    ("STATUS", 8, 9),
+    ("WORKFLOW", 8, 12),
+    ("QUEUE", 5, 5),
+    ("ENTRIES", 7, 7),
+    ("AGE", 6, 6),
+    ("WAKES", 8, 9),
+    ("WAITS FOR", 9, 1000),
+)
+_STATUSES = (2, 3)
 _MEASURED = 100
-_WIDE = (24, 24, 8, 11, 5, 7, 6, 9, 1000)
 
 
 def table(actors: Iterable[JsonObject], width: int, now: int) -> Iterator[Text]:
@@ -70,10 +76,15 @@ def table(actors: Iterable[JsonObject], width: int, now: int) -> Iterator[Text]:
     lines = (_cells(actor, now) for actor in actors)
     measured = list(islice(lines, _MEASURED))
     sizes = _sizes(measured, width)
-    yield columns([(title, size, "dim") for title, size in zip(_COLUMNS, sizes, strict=True)])
+    yield _row(tuple(title for title, _, _ in _COLUMNS), sizes, "dim")
     for cells in chain(measured, lines):
-        styles = ("", "", "", STYLES.get(cells[3], ""), "", "", "", "", "")
-        yield columns([(t, size, style) for t, size, style in zip(cells, sizes, styles, strict=True)])
+        yield _row(cells, sizes, "")
+
+
+def _row(cells: tuple[str, ...], sizes: list[int], style: str) -> Text:
+    """A line of the table; a column of width 0 is left out."""
+    styles = [style or (STYLES.get(text, "") if i in _STATUSES else "") for i, text in enumerate(cells)]
+    return columns([cell for cell in zip(cells, sizes, styles, strict=True) if cell[1]])
 
 
 def _cells(actor: JsonObject, now: int) -> tuple[str, ...]:
@@ -93,20 +104,24 @@ def _cells(actor: JsonObject, now: int) -> tuple[str, ...]:
 
 
 def _sizes(lines: list[tuple[str, ...]], width: int) -> list[int]:
-    """As wide as the content, within each column's bounds; what doesn't fit is taken from the widest."""
-    from rich.cells import cell_len
+    """As wide as the content, within each column's bounds; what doesn't fit is taken from the widest.
 
-    needed = [
-        max(len(title), *(cell_len(line[i]) for line in lines)) if lines else len(title)
-        for i, title in enumerate(_COLUMNS)
+    A column that nobody has anything in gets 0.
+    """
+    needed = [max((cell_len(line[i]) for line in lines), default=0) for i in range(len(_COLUMNS))]
+    lows = [
+        max(low, len(title)) if need or not lines else 0
+        for (title, low, _), need in zip(_COLUMNS, needed, strict=True)
     ]
-    sizes = [min(max(need, low), high) for need, low, high in zip(needed, _NARROW, _WIDE, strict=True)]
-    room = width - (len(sizes) - 1)
-    sizes[-1] = max(_NARROW[-1], min(sizes[-1], room - sum(sizes[:-1])))
+    sizes = [
+        low and min(max(need, low), high)
+        for need, low, (_, _, high) in zip(needed, lows, _COLUMNS, strict=True)
+    ]
+    room = width - sum(map(bool, sizes)) + 1
     while sum(sizes) > room:
-        spare = [size - low for size, low in zip(sizes, _NARROW, strict=True)]
+        spare = [size - low for size, low in zip(sizes, lows, strict=True)]
         widest = max(range(len(sizes)), key=spare.__getitem__)
-        if spare[widest] <= 0:
+        if not spare[widest]:
             break
-        sizes[widest] -= 1
+        sizes[widest] -= min(spare[widest], sum(sizes) - room)
     return sizes

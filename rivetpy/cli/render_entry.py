@@ -38,7 +38,7 @@ def entry_lines(line: Line, now: int) -> Iterator[Text]:
     yield Text(visible(line.location), "bold")
     facts: list[tuple[str, str]] = [
         ("kind", line.kind),
-        ("status", line.status + (f" ({line.reason})" if line.reason else "")),
+        ("status", line.status + (f" ({line.reason})" if line.reason not in {None, line.status} else "")),
     ]
     if line.attempts:
         facts.append(("attempts", str(line.attempts)))

@@ -28,7 +28,6 @@ STYLES = {
     "interrupted": "magenta",
     "cancelled": "magenta",
 }
-_KIND, _STATUS, _TRY, _STARTED, _TOOK = 7, 11, 3, 8, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +55,28 @@ def guides() -> Guides:
     return Guides("├─ ", "└─ ", "│  ", "…") if unicode_out() else Guides("|- ", "`- ", "|  ", "...")
 
 
-def rows(root: Node, *, fold: bool) -> Iterator[Row]:
-    """The tree's lines, top down; with ``fold``, older iterations of a loop as one."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How much is shown."""
+
+    #: Older iterations of a loop as one line.
+    fold: bool = True
+    #: All entries are there, so iterations that are missing were pruned.
+    whole: bool = True
+
+
+def rows(root: Node, wanted: Wanted) -> Iterator[Row]:
+    """The tree's lines, top down."""
     for node in root.children.values():
-        yield from _rows(node, "", "", guides(), fold)
+        yield from _rows(node, "", "", guides(), wanted)
 
 
-def _rows(node: Node, guide: str, indent: str, draw: Guides, fold: bool) -> Iterator[Row]:
+def _rows(node: Node, guide: str, indent: str, draw: Guides, wanted: Wanted) -> Iterator[Row]:
     yield Row(guide, node.part, node.line)
     children = list(node.children.values())
     yield from _errors(node.line, indent + (draw.bar if children else "   "))
-    hidden = _folded(children) if fold else []
-    gone = _pruned(node.line, children)
+    hidden = _folded(children) if wanted.fold else []
+    gone = _pruned(node.line, children) if wanted.whole else ""
     if gone:
         yield Row(indent + draw.tee, draw.more, note=gone, style="dim")
     if hidden:
@@ -75,7 +84,7 @@ def _rows(node: Node, guide: str, indent: str, draw: Guides, fold: bool) -> Iter
     for child in children[len(hidden) :]:
         last = child is children[-1]
         inner = indent + ("   " if last else draw.bar)
-        yield from _rows(child, indent + (draw.last if last else draw.tee), inner, draw, fold)
+        yield from _rows(child, indent + (draw.last if last else draw.tee), inner, draw, wanted)
 
 
 def _folded(children: list[Node]) -> list[Node]:
@@ -123,38 +132,60 @@ def failure_lines(failure: JsonObject, depth: int = 0) -> Iterator[str]:
         yield from failure_lines(cause, depth + 1)
 
 
-def tree(root: Node, width: int, now: int, *, fold: bool) -> Iterator[Text]:
-    """The lines of the tree, ready to print. The entry's column is as wide as its longest label needs."""
-    laid = list(rows(root, fold=fold))
-    needed = max((cell_len(row.guide) + cell_len(row.label) for row in laid if not row.note), default=5)
-    fixed = _KIND + _STATUS + _TRY + _STARTED + _TOOK + 6
-    entry = max(5, min(needed, (width - fixed) * 3 // 5))
-    value = width - fixed - entry
-    head = ("ENTRY", "KIND", "STATUS", "TRY", "STARTED", "TOOK", "VALUE")
-    sizes = (entry, _KIND, _STATUS, _TRY, _STARTED, _TOOK, value)
-    yield columns([(text, size, "dim") for text, size in zip(head, sizes, strict=True)])
+_TITLES = ("ENTRY", "KIND", "STATUS", "TRY", "STARTED", "TOOK", "VALUE")
+
+
+def tree(root: Node, width: int, now: int, wanted: Wanted) -> Iterator[Text]:
+    """The lines of the tree, ready to print; columns are as wide as they need to be, as far as there is room."""
+    laid = list(rows(root, wanted))
+    sizes = _sizes([row for row in laid if not row.note], width, now)
+    yield columns([(text, size, "dim") for text, size in zip(_TITLES, sizes, strict=True)])
     for row in laid:
         yield _lay(row, sizes, width, now)
 
 
-def _lay(row: Row, sizes: tuple[int, ...], width: int, now: int) -> Text:
+def _sizes(laid: list[Row], width: int, now: int) -> list[int]:
+    """The width of each column: entry and value share what the others leave."""
+    cells = [_cells(row.line, now) for row in laid if row.line is not None]
+    middle = [
+        max(len(title), *map(cell_len, column))
+        for title, column in zip(_TITLES[1:-1], _columns(cells)[:-1], strict=True)
+    ]
+    room = width - sum(middle) - len(_TITLES) + 1
+    names = max((cell_len(row.guide) + cell_len(row.label) for row in laid), default=0)
+    values = max(map(cell_len, _columns(cells)[-1]), default=0)
+    least = min(names, room * 3 // 5)
+    entry = max(len(_TITLES[0]), min(names, max(least, room - values)))
+    return [entry, *middle, max(0, room - entry)]
+
+
+def _columns(cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return list(zip(*cells, strict=True)) if cells else [()] * (len(_TITLES) - 1)
+
+
+def _cells(line: Line, now: int) -> tuple[str, ...]:
+    """What stands behind an entry's name."""
+    return (
+        line.kind,
+        line.status,
+        str(line.attempts) if line.attempts else "",
+        times.short(line.started_at or line.created_at, now),
+        _took(line),
+        value_text(line, now),
+    )
+
+
+def _lay(row: Row, sizes: list[int], width: int, now: int) -> Text:
     if row.note:
         label = f"{row.label} " if row.label else ""
-        return Text(row.guide + label + clip(row.note, width - cell_len(row.guide + label)), row.style or "")
-    line = row.line
+        return Text(row.guide + label + clip(row.note, width - cell_len(row.guide + label)), row.style)
     name = row.guide + clip(row.label, max(1, sizes[0] - cell_len(row.guide)))
-    if line is None:
+    if row.line is None:
         return columns([(name, sizes[0], "dim")])
-    cells = (
-        (name, ""),
-        (line.kind, "dim"),
-        (line.status, STYLES.get(line.status, "")),
-        (str(line.attempts) if line.attempts else "", "yellow" if line.attempts > 1 else ""),
-        (times.short(line.started_at or line.created_at, now), "dim"),
-        (_took(line), ""),
-        (value_text(line, now), ""),
-    )
-    return columns([(text, size, style) for (text, style), size in zip(cells, sizes, strict=True)])
+    tries = "yellow" if row.line.attempts > 1 else ""
+    styles = ("dim", STYLES.get(row.line.status, ""), tries, "dim", "", "")
+    cells = zip(_cells(row.line, now), sizes[1:], styles, strict=True)
+    return columns([(name, sizes[0], ""), *cells])
 
 
 def _took(line: Line) -> str:

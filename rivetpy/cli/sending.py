@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -73,10 +74,8 @@ def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout
     if not wait:
         print(visible(f"sent to {letter.actor} {letter.key}"))
     elif reply.status == "timedOut":
-        raise Problem(
-            f"{letter.actor} {letter.key} did not answer in time; the message stays in the queue. "
-            f"See: rivet history {letter.actor} {letter.key}"
-        )
+        where = f"{shlex.quote(letter.actor)} {shlex.quote(letter.key)}"
+        raise Problem(f"The message is stored, but was not handled in time. See: rivet history {where}")
     else:
         print(jsonvalue.dumps(reply.response).decode())
 

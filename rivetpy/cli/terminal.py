@@ -50,6 +50,13 @@ def clip(text: str, cells: int) -> str:
     return set_cell_size(shown, cells - 1) + mark if cells > 0 else ""
 
 
+def wrap(text: str, cells: int, indent: str = "") -> list[str]:
+    """User text made visible and broken at words into lines of so many cells, ``indent`` before each."""
+    # The console is asked for nothing but its defaults.
+    lines = Text(visible(text)).wrap(Console(width=cells), cells - len(indent))
+    return [indent + line.plain.rstrip() for line in lines]
+
+
 def pad(text: str, cells: int) -> str:
     """The text in exactly so many cells."""
     return set_cell_size(clip(text, cells), cells)
