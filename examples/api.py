@@ -106,8 +106,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_request(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
+        data = self.rfile.read(size)
+        if len(data) < size:  # the caller was killed in the middle of its request
+            self.close_connection = True
+            return
         try:
-            body = json.loads(self.rfile.read(size) or b"{}")
+            body = json.loads(data or b"{}")
             if (self.command, self.path) == ("GET", "/log"):
                 self.reply(200, {"requests": self.service.log, "sessions": sorted(self.service.sessions)})
                 return

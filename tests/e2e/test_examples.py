@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -121,3 +122,13 @@ def test_a_client_without_an_engine_ends_soon_and_names_the_address(script: str)
         check=False,
     )
     assert done.returncode != 0 and nobody in done.stderr
+
+
+def test_the_stand_in_does_nothing_for_half_a_request() -> None:
+    with stand_in() as service:
+        address = httpx.URL(service.url)
+        with socket.create_connection((address.host, address.port or 0)) as half:
+            half.sendall(b"POST /counter/apply HTTP/1.1\r\nContent-Length: 12\r\nIdempotency-Key: k\r\n\r\n")
+            half.shutdown(socket.SHUT_WR)
+            assert half.recv(100) == b""
+        assert service.log() == []
