@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rivetpy.errors import RivetError
 
@@ -35,9 +35,10 @@ def key_of(key: str | Sequence[str]) -> Key:
 
     Raises RivetError ``actor.invalid_request`` for parts that are not text or a key that is too long.
     """
-    parts: Iterable[object] = (key,) if isinstance(key, str) else key
+    # What the type says, callers may not have kept: this is where keys from users and the wire come in.
+    parts: object = (key,) if isinstance(key, str) else key
     checked: list[str] = []
-    for part in parts:
+    for part in parts if isinstance(parts, list | tuple) else (parts,):
         if not isinstance(part, str):
             raise RivetError(
                 "actor", "invalid_request", f"A key is a str or a list of str, not {part!r}.", status=400

@@ -166,8 +166,14 @@ def pack(entry: Entry) -> bytes:
 
 
 def unpack(location: str, data: bytes) -> Entry:
-    """The inverse of `pack`. Raises `StoreError` ``newer_format`` for a form this release does not know."""
-    version, kind, *values = msgpack.unpackb(data)
+    """The inverse of `pack`.
+
+    Raises `StoreError`: ``newer_format`` for a form this release does not know, ``damaged``.
+    """
+    try:
+        version, kind, *values = msgpack.unpackb(data)
+    except Exception as error:
+        raise StoreError("damaged", f"The entry at {location!r} can't be read ({error}).") from error
     if version != VERSION or kind not in ENTRY_TYPES:
         raise StoreError(
             "newer_format",

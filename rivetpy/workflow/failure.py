@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from rivetpy import codec
@@ -43,7 +43,8 @@ def failure_of(error: BaseException, depth: int = 0) -> Failure:
     """Describe an exception with everything a reader will want later."""
     group, code, metadata = None, None, None
     if isinstance(error, RivetError):
-        group, code, metadata = error.group, error.code, _storable(error.metadata)
+        group, code = _clip(_text(error.group)), _clip(_text(error.code))
+        metadata = _storable(error.metadata)
     return Failure(
         type=type(error).__qualname__,
         module=type(error).__module__,
@@ -72,11 +73,11 @@ def user_traceback(error: BaseException) -> str:
     )
 
 
-def _text(error: BaseException) -> str:
+def _text(value: object, how: Callable[[object], str] = str) -> str:
     try:
-        return str(error).encode("utf-8", "backslashreplace").decode()
+        return how(value)
     except Exception as broken:  # a user's __str__ may raise anything
-        return f"<no text: __str__ raised {type(broken).__name__}>"
+        return f"<no text: {how.__name__} raised {type(broken).__name__}>"
 
 
 def _clip(text: str) -> str:
@@ -88,7 +89,7 @@ def _storable(value: Value) -> Value:
     try:
         return codec.reread(value)[1]
     except EncodeError:
-        return repr(value)[:MAX_TEXT]
+        return _clip(_text(value, repr))
 
 
 Packed = list[object]
