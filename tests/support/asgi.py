@@ -36,12 +36,16 @@ class Client:
         self, name: str, *args: Any, actor: str = "counter", key: str = "main", **headers: str
     ) -> httpx.Response:
         """An action by name and key, the actor made when it isn't there."""
-        return await self.post(f"/gateway/{actor}/action/{name}?{MADE}&rvt-key={key}", {"args": args}, headers)
+        return await self.post(
+            f"/gateway/{actor}/action/{name}?{MADE}&rvt-key={key}", {"args": args}, headers
+        )
 
     async def send(self, queue: str, key: str = "main", **message: Any) -> httpx.Response:
         return await self.post(f"/gateway/counter/queue/{queue}?{MADE}&rvt-key={key}", message)
 
-    async def inspect(self, method: str, route: str, body: Any = None, *, actor: str = "counter") -> httpx.Response:
+    async def inspect(
+        self, method: str, route: str, body: Any = None, *, actor: str = "counter"
+    ) -> httpx.Response:
         path = f"/gateway/{actor}/inspector/{route}{'&' if '?' in route else '?'}{GOT}&rvt-key=main"
         return await self.http.request(method, path, json=body)
 
@@ -58,7 +62,10 @@ async def serving(
     host = Host(registry, MemoryStore(), clock or JumpClock())
     app = create_app(host, **options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url=base_url) as http:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url=base_url) as http,
+    ):
         yield Client(app, host, http)
 
 

@@ -18,9 +18,9 @@ LONGEST_TEST = 200 * 365 * 86400.0
 class _JumpingSelector(selectors.DefaultSelector):
     """Instead of waiting for the next timer, moves the loop's time to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: float) -> None:
         super().__init__()
-        self.time = 0.0
+        self.time = start
         #: Work in threads: while there is any, waiting is real.
         self.threads = 0
 
@@ -38,8 +38,8 @@ class _JumpingSelector(selectors.DefaultSelector):
 class JumpLoop(asyncio.SelectorEventLoop):
     """Real sockets are not for this loop: their traffic would race with its timers."""
 
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
+    def __init__(self, start: float = 0.0) -> None:
+        self._jumping = _JumpingSelector(start)
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -64,12 +64,12 @@ class JumpClock:
         return EPOCH + round(asyncio.get_running_loop().time() * 1000)
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a test's coroutine on a fresh jumping loop."""
+def run(main: Coroutine[Any, Any, T], start: float = 0.0) -> T:
+    """Run a test's coroutine on a fresh jumping loop, whose time begins at ``start`` seconds."""
 
     async def bounded() -> T:
         async with asyncio.timeout(LONGEST_TEST):
             return await main
 
-    with asyncio.Runner(loop_factory=JumpLoop) as runner:
+    with asyncio.Runner(loop_factory=lambda: JumpLoop(start)) as runner:
         return runner.run(bounded())
