@@ -6,6 +6,7 @@ What the file looks like is in `database`, how commits come together in `group`,
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any, Self
@@ -109,18 +110,12 @@ class SqliteStore:
             await self._group.close()
         self._reader.close()
         if self._writer:
-            self._fold(self._writer)
-            self._writer = None
-
-    def _fold(self, writer: sqlite3.Connection) -> None:
-        """Close the writer, with the WAL folded into the file unless a reader in another process needs it."""
-        try:
-            writer.execute("PRAGMA busy_timeout = 0")
-            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise trouble(self.path, error) from error  # what was committed is in the WAL, and stays there
-        finally:
-            writer.close()
+            # Fold the WAL into the file, unless a reader in another process needs it or the disk is full: what was
+            # committed is as safe in the WAL.
+            with contextlib.suppress(sqlite3.Error):
+                self._writer.execute("PRAGMA busy_timeout = 0")
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.close()
 
     def _read(self, sql: str, *values: str | int) -> _Rows:
         try:

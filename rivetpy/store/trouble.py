@@ -28,7 +28,7 @@ _ERRNO_CODES = {
     errno.EIO: "io_error",
 }
 _ADVICE = {
-    "disk_full": f"The disk is full and nothing of this write was kept: free some space, {ELSEWHERE}.",
+    "disk_full": f"Nothing of this write was kept: free some space, {ELSEWHERE}.",
     "not_writable": f"Make it writable for this user, {ELSEWHERE}.",
     "damaged": f"It is damaged or not a journal and was left as it is: restore a copy, {ELSEWHERE}.",
     "busy": "Another program keeps it locked: close that program and try again.",
