@@ -8,12 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rivetpy.host.events import HostEvent
-from rivetpy.store.sqlite import SqliteStore
-
 from benchmarks.measure import Row, against_floor
 from benchmarks.registry import STEPS, registry
 from rivetpy.host import Host
+from rivetpy.host.events import HostEvent
+from rivetpy.store.sqlite import SqliteStore
 
 MESSAGES = 2000
 SENDERS = 50

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.measure import ROUNDS, Row, fresh
 from rivetpy.client import create_client
-from tests.support.engine import Engine, engine
+from tests.support.engine import Engine, engine, family
 
 REGISTRY = Path(__file__).with_name("registry.py")
 SLEEPERS = 10_000
@@ -54,9 +54,9 @@ def send(directory: Path) -> list[Row]:
 
 def resident(started: Engine) -> float:
     """Resident memory of every process of the engine, in MB."""
-    shown = subprocess.run(["ps", "-A", "-o", "pgid=,rss="], capture_output=True, text=True, check=True)
-    pairs = (line.split() for line in shown.stdout.splitlines())
-    return sum(int(rss) for group, rss in pairs if int(group) == started.process.popen.pid) / 1024
+    pids = ",".join(map(str, family(started.process.popen.pid)))
+    shown = subprocess.run(["ps", "-o", "rss=", "-p", pids], capture_output=True, text=True, check=True)
+    return sum(map(int, shown.stdout.split())) / 1024
 
 
 async def make_sleepers(endpoint: str) -> None:

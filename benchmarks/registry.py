@@ -49,6 +49,7 @@ registry = setup(
             queues={"counter": queue()},
             run=workflow(count),
             actions=actions,
+            options=ActorOptions(max_queue_size=10_000),
         ),
         "sleeper": actor(
             state={"value": 0},

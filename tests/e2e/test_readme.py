@@ -7,11 +7,9 @@ Commands that only read get a few seconds to show what is expected: a reader tak
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.engine import EXAMPLES, RIVET, ROOT, environment
+from tests.support.engine import EXAMPLES, RIVET, ROOT, environment, kill_all
 
 READING = ("cat ", "rivet actors", "rivet call getState", "rivet history", "rivet state", "rivet queue")
 MARK = "\x1e"
@@ -101,9 +99,7 @@ class Shell:
         raise AssertionError("rivet dev did not come up:\n" + self.type("cat *.log"))
 
     def close(self) -> None:
-        for job in self.type("jobs -p").split():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(job), signal.SIGKILL)
+        kill_all([int(job) for job in self.type("jobs -p").split()])
         assert self.popen.stdin is not None and self.popen.stdout is not None
         self.popen.stdin.close()
         self.popen.wait(10)

@@ -34,6 +34,24 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "120", **more}
 
 
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it, children first."""
+    shown = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
+    parents = [tuple(map(int, line.split())) for line in shown.stdout.splitlines()]
+
+    def below(ancestor: int) -> list[int]:
+        return [each for child, parent in parents if parent == ancestor for each in [*below(child), child]]
+
+    return [*below(pid), pid]
+
+
+def kill_all(pids: Sequence[int]) -> None:
+    """SIGKILL to each, one right after the other."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 class Process:
     """A process in a group of its own whose output is collected and that can be killed without mercy."""
 
@@ -73,9 +91,14 @@ class Process:
         return found
 
     def kill(self) -> None:
-        """SIGKILL to the whole group; returns when every process that shared its output is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.popen.pid, signal.SIGKILL)
+        """SIGKILL to the process and its descendants; returns when all that shared its output are gone."""
+        if self.popen.poll() is None:
+            kill_all(family(self.popen.pid))
+        self._end()
+
+    def kill_parent(self) -> None:
+        """SIGKILL to the process alone; its descendants have to end by themselves."""
+        kill_all([self.popen.pid])
         self._end()
 
     def interrupt(self, patience: float = 20) -> int:
@@ -91,7 +114,7 @@ class Process:
     def _end(self) -> None:
         self.popen.wait(10)
         self._reader.join(10)
-        assert not self._reader.is_alive(), "a process of the group outlived SIGKILL"
+        assert not self._reader.is_alive(), "a descendant of the process outlived it"
         assert self.popen.stdout is not None
         self.popen.stdout.close()
 
@@ -164,7 +187,16 @@ class Engine:
         return "".join(self.process.output)
 
     def kill(self) -> None:
+        """SIGKILL to both processes of `rivet dev`."""
         self.process.kill()
+
+    def kill_parent(self) -> None:
+        """SIGKILL to the one that holds the socket."""
+        self.process.kill_parent()
+
+    def kill_child(self) -> None:
+        """SIGKILL to the one that runs the actors; the other one starts it again."""
+        kill_all(family(self.process.popen.pid)[:-1])
 
     def rivet(self, *args: str, code: int = 0, stdin: str = "", endpoint: bool = True) -> str:
         """Runs a `rivet` command against this engine and returns its stdout; fails on another exit code."""
