@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from rivetpy.wire.jsonvalue import Value
@@ -169,8 +170,8 @@ def _integer(text: str) -> int:
 def _object(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = counts.most_common(1)[0][0]
         raise _Refused(f"the key {twice!r} appears twice in one object")
     return made
 
@@ -230,9 +231,11 @@ def _text(data: bytes, name: str) -> str:
 
 def _picture(text: str, at: int) -> str:
     """The line with the place and a caret under it, cut to fit a terminal."""
+    from rich.cells import cell_len
+
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     line, column = text[start : end if end >= 0 else len(text)], at - start
     skip = max(0, column - _CARET_WIDTH // 2)
     shown = "".join(letter if letter.isprintable() else "?" for letter in line[skip : skip + _CARET_WIDTH])
-    return f"{shown}\n{' ' * (column - skip)}^"
+    return f"{shown}\n{' ' * cell_len(shown[: column - skip])}^"

@@ -9,7 +9,7 @@ from rivetpy.cli.problems import Problem
 from rivetpy.client.calls import Call
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.plain import PlainTransport
-from rivetpy.client.requests import ById, ByKey, Requests
+from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.errors import RivetError
 from rivetpy.identity import Key, format_key
 from rivetpy.wire.bodies import QueueReply, QueueSend
@@ -50,21 +50,22 @@ class EngineApi:
         actors = self._run(self._requests.actors(name=name, key=format_key(key)))["actors"]
         return next(iter(actors), None)
 
-    def get_or_create(self, name: str, key: Key) -> str:
-        """The id of the actor of this name and key, which is made when it isn't there."""
-        return self._run(self._requests.resolve(ByKey(name, key)))
+    def at(self, name: str, key: Key) -> Target:
+        """Where to send to or call the actor of this name and key, which is made by that when it isn't there."""
+        actor = ByKey(name, key)
+        return actor if actor.fits_url else ById(self._run(self._requests.resolve(actor)))
 
     def destroy(self, actor: str) -> None:
         """Remove the actor and everything it has stored."""
         self._run(self._requests.destroy(actor))
 
-    def send(self, actor: str, queue: str, message: QueueSend) -> QueueReply:
+    def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
         """Put a message into a queue."""
-        return self._run(self._requests.send(ById(actor), queue, message))
+        return self._run(self._requests.send(actor, queue, message))
 
-    def call(self, actor: str, action: str, args: list[Value]) -> Value:
+    def call(self, actor: Target, action: str, args: list[Value]) -> Value:
         """Call an action; what it returned."""
-        return self._run(self._requests.action(ById(actor), action, args))
+        return self._run(self._requests.action(actor, action, args))
 
     def inspect(self, actor: str, what: str) -> JsonObject:
         """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""

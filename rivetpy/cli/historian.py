@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from rivetpy.cli.journal import FINISHED, Line, build_tree, read_lines
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Color
 from rivetpy.cli.source import Source
+from rivetpy.cli.text import json_text
 from rivetpy.errors import did_you_mean
 from rivetpy.wire.jsonvalue import JsonObject
 
@@ -118,4 +118,4 @@ def _say_end(view: View, history: JsonObject) -> None:
 
 def _print_json(lines: Iterable[Line]) -> None:
     for line in lines:
-        print(json.dumps(line.as_json(), ensure_ascii=False), flush=True)
+        print(json_text(line.as_json()), flush=True)

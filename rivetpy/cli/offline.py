@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rivetpy.config import DATABASE
+from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.inspector import history_json, queue_json, state_json, summary_json
 from rivetpy.host.offline import view_rows
 from rivetpy.host.view import ActorView
-from rivetpy.identity import Key, format_key
+from rivetpy.identity import Key
 from rivetpy.store import ActorRow
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
@@ -29,14 +30,14 @@ class Offline:
         while True:
             rows, cursor = asyncio.run(self._store.list(self._namespace, name, cursor=cursor))
             for row in rows:
-                yield {**_actor(row), "summary": summary_json(self._view(row))}
+                yield {**actor_json(row, awake=False), "summary": summary_json(self._view(row))}
             if cursor is None:
                 return
 
     def find(self, name: str, key: Key) -> JsonObject | None:
         """The actor of this name and key."""
         row = asyncio.run(self._store.find(self._namespace, name, key))
-        return None if row is None else _actor(row)
+        return None if row is None else actor_json(row, awake=False)
 
     def inspect(self, actor: str, what: str) -> JsonObject:
         """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
@@ -54,7 +55,3 @@ class Offline:
 
 
 _VIEWS = {"workflow-history": history_json, "state": state_json, "queue": queue_json}
-
-
-def _actor(row: ActorRow) -> JsonObject:
-    return {"actor_id": row.id, "name": row.name, "key": format_key(row.key), "create_ts": row.created_at}

@@ -8,8 +8,7 @@ from rivetpy.cli.asking import confirm
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_engine, open_source, require
-from rivetpy.cli.text import visible
-from rivetpy.wire import jsonvalue
+from rivetpy.cli.text import json_text, visible
 
 
 def list_queue(common: Common, actor: str, key: str, as_json: bool) -> None:
@@ -19,7 +18,7 @@ def list_queue(common: Common, actor: str, key: str, as_json: bool) -> None:
         waiting = source.inspect(found["actor_id"], "queue")
     if as_json:
         for message in waiting["messages"]:
-            print(jsonvalue.encode(message).decode())
+            print(json_text(message))
         return
     from rivetpy.cli.render_queue import queue_table
     from rivetpy.cli.terminal import console, width

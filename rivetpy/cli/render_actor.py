@@ -9,9 +9,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
-from rivetpy.cli.render_history import STYLES, compact, failure_lines
+from rivetpy.cli.render_history import STYLES, failure_lines
 from rivetpy.cli.terminal import clip, columns, wrap
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import json_text, visible
 from rivetpy.wire.jsonvalue import JsonObject
 
 _WAITS = {"message": "waits for a message", "sleep": "sleeps", "retry": "waits to try again"}
@@ -42,7 +42,7 @@ def standing(history: JsonObject, width: int, now: int) -> Iterator[Text]:
             for line in wrap(text, width, "  "):
                 yield Text(line, "red")
     elif status == "completed":
-        yield Text(clip(f"  output {compact(workflow['output'])}", width))
+        yield Text(clip(f"  output {json_text(workflow['output'])}", width))
 
 
 def wait_text(wait: JsonObject, now: int) -> str:
@@ -123,5 +123,5 @@ def _sizes(lines: list[tuple[str, ...]], width: int) -> list[int]:
         widest = max(range(len(sizes)), key=spare.__getitem__)
         if not spare[widest]:
             break
-        sizes[widest] -= min(spare[widest], sum(sizes) - room)
+        sizes[widest] -= 1
     return sizes

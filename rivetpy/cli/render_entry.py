@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -11,7 +10,7 @@ from rivetpy.cli import times
 from rivetpy.cli.journal import Line
 from rivetpy.cli.render_history import STYLES, failure_lines, value_text
 from rivetpy.cli.terminal import clip
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import json_text, visible
 from rivetpy.wire.jsonvalue import JsonObject
 
 
@@ -56,7 +55,7 @@ def entry_lines(line: Line, now: int) -> Iterator[Text]:
         yield Text.assemble((f"{name:<12}", "dim"), text)
     if line.value is not None:
         yield Text("value", "dim")
-        for text in json.dumps(line.value, ensure_ascii=False, indent=2).split("\n"):
+        for text in json_text(line.value, 2).split("\n"):
             yield Text(f"  {visible(text)}")
     if line.failure is not None:
         yield from _failure(line.failure)

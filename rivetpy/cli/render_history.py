@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ from rich.text import Text
 from rivetpy.cli import times
 from rivetpy.cli.journal import Line, Node
 from rivetpy.cli.terminal import clip, columns, unicode_out
-from rivetpy.wire.jsonvalue import Json, JsonObject
+from rivetpy.cli.text import json_text
+from rivetpy.wire.jsonvalue import JsonObject
 
 #: Finished iterations shown in full before the one that runs; older ones fold into a line with counts.
 SHOWN_ITERATIONS = 1
@@ -114,7 +114,7 @@ def _count(nodes: list[Node]) -> str:
             retries += max(0, line.attempts - 1)
     first, last = nodes[0].part, nodes[-1].part
     by_status = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
-    extra = f", {retries} retries" if retries else ""
+    extra = f", {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
     return f"{first} to {last}: {len(nodes)} iterations, {by_status}{extra}"
 
 
@@ -197,26 +197,21 @@ def _took(line: Line) -> str:
 def value_text(line: Line, now: int) -> str:
     """What an entry holds, or what it waits for."""
     if line.status == "pending" and line.retry_at is not None:
-        return f"tries again {times.until(line.retry_at, now)}"
+        return f"tries again {times.ahead(line.retry_at, now)}"
     if line.status == "pending" and line.deadline is not None:
-        return f"until {times.until(line.deadline, now)}"
+        return f"{'wakes' if line.kind == 'sleep' else 'gives up'} {times.ahead(line.deadline, now)}"
     if line.kind == "sleep":
         return f"until {times.full(line.deadline)}" if line.deadline is not None else ""
     if line.kind == "loop" and line.status == "running":
-        state = "" if line.value is None else f", state {compact(line.value)}"
+        state = "" if line.value is None else f", state {json_text(line.value)}"
         return f"iteration {line.iteration}{state}"
     if line.kind == "message":
         return _messages(line)
-    return "" if line.value is None else compact(line.value)
+    return "" if line.value is None else json_text(line.value)
 
 
 def _messages(line: Line) -> str:
     if line.value is None:
         return "nothing came in time" if line.status == "completed" else ""
     messages = line.value if isinstance(line.value, list) else [line.value]
-    return ", ".join(f"{m['name']} {compact(m['body'])}" for m in messages if isinstance(m, dict))
-
-
-def compact(value: Json) -> str:
-    """A value as JSON on one line."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return ", ".join(f"{m['name']} {json_text(m['body'])}" for m in messages if isinstance(m, dict))

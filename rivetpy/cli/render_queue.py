@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
-from rivetpy.cli.render_history import compact
 from rivetpy.cli.terminal import clip, columns
+from rivetpy.cli.text import json_text
 from rivetpy.wire.jsonvalue import JsonObject
 
 _ID, _AGE = 8, 6
@@ -23,7 +23,7 @@ def queue_table(waiting: JsonObject, width: int, now: int) -> Iterator[Text]:
     if messages:
         yield columns([(t, s, "dim") for t, s in zip(("ID", "QUEUE", "AGE", "BODY"), sizes, strict=True)])
     for message in messages:
-        body = compact(message["body"]) if "body" in message else ""
+        body = json_text(message["body"]) if "body" in message else ""
         age = times.span(now - message["createdAtMs"])
         cells = (str(message["id"]), message["name"], age, body)
         yield columns([(text, size, "") for text, size in zip(cells, sizes, strict=True)])

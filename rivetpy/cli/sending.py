@@ -12,7 +12,8 @@ from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.target import QUEUE, find_actor
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import json_text, visible
+from rivetpy.client.requests import Target
 from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.bodies import QueueSend
@@ -23,7 +24,7 @@ from rivetpy.wire.jsonvalue import Value
 class Letter:
     """Where messages go."""
 
-    actor_id: str
+    target: Target
     actor: str
     key: str
     queue: str
@@ -33,10 +34,10 @@ class Letter:
     def to(
         cls, engine: EngineApi, queue: str, actor: str | None, key: str, idempotency_key: str | None
     ) -> Letter:
-        """Find the actor, and make it when it isn't there. Raises UsageProblem before anything is made."""
+        """Find the actor; the first message makes it when it isn't there. Raises UsageProblem."""
         name = find_actor(engine.metadata(), QUEUE, queue, actor)
         parts = parse_key(key)
-        return cls(engine.get_or_create(name, parts), name, format_key(parts), queue, idempotency_key)
+        return cls(engine.at(name, parts), name, format_key(parts), queue, idempotency_key)
 
 
 def read_bodies(words: Sequence[str], file: Path | None) -> list[Value]:
@@ -70,14 +71,14 @@ def read_input(name: str) -> bytes:
 def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout: float | None) -> None:
     """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
     message = QueueSend(body, wait, timeout, letter.idempotency_key)
-    reply = engine.send(letter.actor_id, letter.queue, message)
+    reply = engine.send(letter.target, letter.queue, message)
     if not wait:
         print(visible(f"sent to {letter.actor} {letter.key}"))
     elif reply.status == "timedOut":
         where = f"{shlex.quote(letter.actor)} {shlex.quote(letter.key)}"
         raise Problem(f"The message is stored, but was not handled in time. See: rivet history {where}")
     else:
-        print(jsonvalue.dumps(reply.response).decode())
+        print(json_text(jsonvalue.to_json(reply.response)))
 
 
 def send_all(engine: EngineApi, letter: Letter, bodies: list[Value]) -> None:
@@ -86,7 +87,7 @@ def send_all(engine: EngineApi, letter: Letter, bodies: list[Value]) -> None:
     try:
         for body in _progress(bodies):
             key = f"{letter.idempotency_key}:{sent + 1}" if letter.idempotency_key else None
-            engine.send(letter.actor_id, letter.queue, QueueSend(body, idempotency_key=key))
+            engine.send(letter.target, letter.queue, QueueSend(body, idempotency_key=key))
             sent += 1
     finally:
         if sent < len(bodies):

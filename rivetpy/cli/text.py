@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 
-#: Characters that print nothing yet turn the text around them (Trojan source), or break lines.
-_TRICKS = frozenset(
-    "\u200e\u200f\u061c\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
-)
+from rivetpy.wire.jsonvalue import Json
+
+#: Control characters, half characters, and what prints nothing yet turns the text around it (Trojan source).
+_HIDDEN = frozenset({"Cc", "Cs", "Cf", "Zl", "Zp"})
+#: Of those, what joins letters and emoji in honest text.
+_JOINERS = frozenset("\u200c\u200d")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -21,7 +25,18 @@ def visible(text: str) -> str:
 def _shown(letter: str) -> str:
     if letter in _SHORT:
         return _SHORT[letter]
-    if letter in _TRICKS or unicodedata.category(letter) in {"Cc", "Cs"}:
-        code = ord(letter)
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    return letter
+    if unicodedata.category(letter) not in _HIDDEN or letter in _JOINERS:
+        return letter
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+#: What JSON lets through unescaped and a terminal obeys, or reorders text by.
+_UNESCAPED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def json_text(value: Json, indent: int | None = None) -> str:
+    """The value as JSON that any program reads, and that does nothing to a terminal."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    return _UNESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

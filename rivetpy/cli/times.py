@@ -49,6 +49,11 @@ def until(ms: int, now: int) -> str:
     return f"{full(ms)} ({left})"
 
 
+def ahead(ms: int, now: int) -> str:
+    """The same, with what matters first: ``in 4.2s (12:00:05)``."""
+    return f"in {span(ms - now)} ({full(ms)})" if ms > now else "now"
+
+
 def _near(ms: int) -> tuple[dt.datetime, int]:
     """A local datetime with the same day and time of the calendar, and how many years are to be added."""
     cycles = 0

@@ -25,13 +25,13 @@ def actors(
     from itertools import islice
 
     from rivetpy.cli.source import open_source
-    from rivetpy.wire import jsonvalue
+    from rivetpy.cli.text import json_text
 
     with open_source(common) as source:
         found = islice(source.actors(name), limit)
         if as_json:
             for actor in found:
-                print(jsonvalue.encode(actor).decode())
+                print(json_text(actor))
             return
         import time
 

@@ -29,11 +29,12 @@ def call(
     from rivetpy.cli.sending import read_arguments
     from rivetpy.cli.source import open_engine
     from rivetpy.cli.target import ACTION, find_actor
+    from rivetpy.cli.text import json_text
     from rivetpy.identity import parse_key
     from rivetpy.wire import jsonvalue
 
     values = read_arguments(args or [])
     with open_engine(common) as engine:
         name = find_actor(engine.metadata(), ACTION, action, actor)
-        output = engine.call(engine.get_or_create(name, parse_key(key)), action, values)
-        print(jsonvalue.dumps(output).decode())
+        output = engine.call(engine.at(name, parse_key(key)), action, values)
+        print(json_text(jsonvalue.to_json(output)))

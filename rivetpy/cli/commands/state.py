@@ -21,11 +21,10 @@ def state(
     as_json: JsonFlag = False,
 ) -> None:
     """Show or change an actor's state."""
-    import json
-
     from rivetpy.cli.problems import Problem
     from rivetpy.cli.source import open_engine, open_source, require
     from rivetpy.cli.statepath import parse_assignment
+    from rivetpy.cli.text import json_text
 
     changes = [parse_assignment(text) for text in assignments or []]
     if changes:
@@ -41,4 +40,4 @@ def state(
         if not answer["isStateEnabled"]:
             raise Problem(f"The actor {actor!r} has no state")
         value = answer["state"]
-    print(json.dumps(value, ensure_ascii=False, indent=None if as_json else 2))
+    print(json_text(value, None if as_json else 2))

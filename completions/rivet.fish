@@ -1,0 +1,1 @@
+complete --command rivet --no-files --arguments "(env _RIVET_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) rivet)" --condition "env _RIVET_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) rivet"

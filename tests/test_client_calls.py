@@ -1,0 +1,244 @@
+"""Without a server: where an endpoint comes from, what a URL looks like, and what is sent again."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from rivetpy.client.calls import Call, Reply
+from rivetpy.client.endpoint import Endpoint, find_endpoint
+from rivetpy.client.http import HttpTransport
+from rivetpy.client.plain import PlainTransport
+from rivetpy.client.requests import ById, ByKey, Requests
+from rivetpy.errors import RivetError
+from rivetpy.wire.bodies import QueueSend
+from rivetpy.wire.jsonvalue import encode, parse
+from rivetpy.wire.routes import ByKey as Routed
+from rivetpy.wire.routes import parse as route
+from tests.support.jump import run
+from tests.support.live import listening
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_endpoint() == Endpoint("http", "localhost", 6420)
+    carried = find_endpoint("http://user%2Fns:sec%40ret@h/base/")
+    assert carried == Endpoint("http", "h", 80, "/base", "user/ns", "sec@ret")
+    assert carried.url == "http://h:80/base"
+    assert find_endpoint("https://[::1]").url == "https://[::1]:443"
+    monkeypatch.setenv("RIVET_ENDPOINT", "http://e:1")
+    monkeypatch.setenv("RIVET_TOKEN", "t")
+    monkeypatch.setenv("RIVET_NAMESPACE", "n")
+    assert find_endpoint() == Endpoint("http", "e", 1, "", "n", "t")
+    assert find_endpoint("http://x:y@h:2", None, None) == Endpoint("http", "h", 2, "", "x", "y")
+    assert find_endpoint("http://h:2", "a", "b") == Endpoint("http", "h", 2, "", "b", "a")
+    assert "sec@ret" not in repr(carried)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("localhost:6420", "looks like"),
+        ("ftp://h", "looks like"),
+        ("http://", "looks like"),
+        ("http://h:99999", "can't be used"),
+        ("http://h?x=1", "no query"),
+        ("http://h#x", "no query"),
+        ("http://n:t@h", "twice"),
+    ],
+)
+def test_endpoints_that_are_none(text: str, says: str) -> None:
+    with pytest.raises(RivetError, match=says):
+        find_endpoint(text, "token" if "@" in text else None)
+
+
+def test_the_urls_of_the_specification() -> None:
+    requests = Requests(Endpoint("http", "h", 1))
+    call = requests.action(ByKey("counter", ("conn", "é b")), "a.b", [5])
+    assert (call.method, call.body) == ("POST", b'{"args":[5]}')
+    assert call.path == (
+        "/gateway/counter/action/a.b?rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default"
+        "&rvt-key=conn%2C%C3%A9+b&rvt-crash-policy=sleep"
+    )
+    with_token = Requests(Endpoint("http", "h", 1, "/base", "n/s", "to/k en"))
+    got = with_token.send(ByKey("a/b", (), create=False), "q", QueueSend())
+    assert got.path == ("/base/gateway/a%2Fb/queue/q?rvt-namespace=n%2Fs&rvt-method=get&rvt-token=to%2Fk+en")
+    by_id = with_token.inspect(ById("abc"), "queue?id=3", method="DELETE")
+    assert by_id.path == "/base/gateway/abc@to%2Fk%20en/inspector/queue?id=3"
+    assert by_id.headers["x-rivet-token"] == "to/k en"
+    found = with_token.resolve(ByKey("c", ("x", "y"), create=False))
+    assert found.path == "/base/actors?name=c&key=x%2Fy&namespace=n%2Fs"
+    assert found.headers["authorization"] == "Bearer to/k en"
+    made = requests.create(ByKey("c", ("x",), input=[1]))
+    assert made.body is not None
+    assert parse(made.body) == {
+        "name": "c",
+        "key": "x",
+        "runner_name_selector": "default",
+        "crash_policy": "sleep",
+        "input": "gQE=",
+    }
+
+
+@pytest.mark.parametrize("key", [(), ("a",), ("a", ""), ("", "a"), ("a+b", "c&d=e", "%"), ("é", "/")])
+def test_a_url_is_read_as_it_was_meant(key: tuple[str, ...]) -> None:
+    path = Requests(Endpoint("http", "h", 1)).gateway_path(ByKey("n/é?#", key, input={"a": 1}), "/x", "u=1")
+    raw, _, query = path.encode().partition(b"?")
+    target = route(raw, query)
+    assert target is not None
+    assert target.actor == Routed("default", "n/é?#", key, create=True, input={"a": 1})
+    assert target.query == b"u=1"
+
+
+def test_a_key_without_a_form_in_a_url_is_never_sent_in_one() -> None:
+    for key in (("a,b",), ("",), ("", ""), (",", "")):
+        target = ByKey("c", key)
+        if not target.fits_url:
+            with pytest.raises(RivetError, match="resolve"):
+                Requests(Endpoint("http", "h", 1)).gateway_path(target, "/x")
+    assert not ByKey("c", ("a,b",)).fits_url
+    assert not ByKey("c", ("",)).fits_url
+
+
+def error(group: str, code: str, status: int = 503) -> tuple[int, bytes]:
+    return status, encode({"group": group, "code": code, "message": "m"})
+
+
+OK = (200, b'{"output":1}')
+RESTARTING = error("actor", "restarting")
+CUT = error("guard", "tunnel_response_closed")
+
+
+class Script:
+    """Answers requests one after the other; counts them."""
+
+    def __init__(self, *answers: tuple[int, bytes] | Exception) -> None:
+        self.answers = list(answers)
+        self.count = 0
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.count += 1
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(answer[0], content=answer[1])
+
+
+def call(*, idempotent: bool) -> Call[Any]:
+    return Call("POST", "/x", parse, b"{}", idempotent=idempotent)
+
+
+@pytest.mark.parametrize(
+    ("answers", "idempotent", "sent", "ends"),
+    [
+        ([RESTARTING, RESTARTING, OK], False, 3, None),
+        ([RESTARTING] * 9, False, 5, "actor.restarting"),
+        ([error("guard", "service_unavailable"), OK], False, 2, None),
+        ([CUT, OK], False, 1, "guard.tunnel_response_closed"),
+        ([CUT, OK], True, 2, None),
+        ([httpx.ReadError("cut"), OK], False, 1, "client.connection_lost"),
+        ([httpx.ReadError("cut"), OK], True, 2, None),
+        ([httpx.ConnectError("refused"), OK], True, 1, "client.connection_failed"),
+        ([error("actor", "not_found", 404), OK], True, 1, "actor.not_found"),
+        ([error("user", "no", 500), OK], True, 1, "user.no"),
+        ([(502, b"<html>")], True, 1, "rivetkit.internal_error"),
+    ],
+)
+def test_only_what_is_safe_is_sent_again(
+    answers: list[tuple[int, bytes] | Exception], idempotent: bool, sent: int, ends: str | None
+) -> None:
+    script = Script(*answers)
+
+    async def main() -> str | None:
+        transport = HttpTransport(Endpoint("http", "h", 1), httpx.MockTransport(script))
+        try:
+            await transport.run(call(idempotent=idempotent))
+        except RivetError as raised:
+            return f"{raised.group}.{raised.code}"
+        finally:
+            await transport.close()
+        return None
+
+    assert run(main()) == ends
+    assert script.count == sent
+
+
+def test_back_off_is_that_of_the_specification() -> None:
+    restarting = RivetError("actor", "restarting", "m")
+    delays = [call(idempotent=False).retry_delay(restarting, tries) for tries in range(1, 6)]
+    assert delays == [0.025, 0.05, 0.1, 0.2, None]
+
+
+def test_a_send_is_idempotent_with_a_key() -> None:
+    requests = Requests(Endpoint("http", "h", 1))
+    target = ByKey("c", ())
+    assert requests.send(target, "q", QueueSend(idempotency_key="k")).idempotent
+    assert not requests.send(target, "q", QueueSend()).idempotent
+    assert not requests.action(target, "a", []).idempotent
+    assert not requests.create(target).idempotent
+
+
+def test_a_result_is_only_read_from_a_good_answer() -> None:
+    with pytest.raises(RivetError) as raised:
+        call(idempotent=False).result(Reply(503, {"x-rivet-ray-id": "r"}, RESTARTING[1]))
+    assert raised.value.ray_id == "r"
+
+
+def exchange(*turns: Callable[[socket.socket], None], idempotent: bool = False, calls: int = 1) -> list[Any]:
+    """What calls through one plain transport give, against a peer that takes these turns, one per connection."""
+
+    def serve() -> None:
+        for turn in turns:
+            peer, _ = sock.accept()
+            with peer:
+                turn(peer)
+
+    with listening() as sock:
+        sock.settimeout(5)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        results: list[Any] = []
+        with PlainTransport(Endpoint("http", "127.0.0.1", sock.getsockname()[1])) as transport:
+            for _ in range(calls):
+                try:
+                    results.append(transport.run(call(idempotent=idempotent)))
+                except RivetError as raised:
+                    results.append(raised.code)
+        thread.join(5)
+        return results
+
+
+def answering(*answers: tuple[int, bytes]) -> Callable[[socket.socket], None]:
+    def turn(peer: socket.socket) -> None:
+        for status, body in answers:
+            peer.recv(65536)
+            peer.sendall(b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status, len(body), body))
+
+    return turn
+
+
+def hanging_up(peer: socket.socket) -> None:
+    peer.recv(65536)
+
+
+def test_the_plain_transport_keeps_its_connection() -> None:
+    assert exchange(answering(OK, OK, RESTARTING, OK), calls=3) == [{"output": 1}] * 3
+
+
+def test_the_plain_transport_sees_that_its_connection_was_closed() -> None:
+    assert exchange(answering(OK), answering(OK), calls=2) == [{"output": 1}] * 2
+
+
+def test_the_plain_transport_repeats_what_may_have_run_only_when_safe() -> None:
+    assert exchange(hanging_up) == ["connection_lost"]
+    assert exchange(hanging_up, answering(OK), idempotent=True) == [{"output": 1}]
