@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from benchmarks.inside import MESSAGES, SENDERS
 from benchmarks.measure import Row, against_floor
 from benchmarks.process import running_engine
 from rivetpy.client import create_client
+from rivetpy.client.handles import Handle
 
 
 async def send_all(endpoint: str) -> float:
-    async with create_client(endpoint) as client:
-        counter = client.counter.get_or_create(["main"])
-        await counter.getState()
+    """Every sender has a client of its own, as if they were so many programs."""
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(create_client(endpoint)) for _ in range(SENDERS)]
+        counters = [client.counter.get_or_create(["main"]) for client in clients]
+        await asyncio.gather(*(counter.getState() for counter in counters))
 
-        async def send_share() -> None:
+        async def send_share(counter: Handle) -> None:
             for _ in range(MESSAGES // SENDERS):
                 await counter.send("counter", {"delta": 1})
 
         begin = time.perf_counter()
-        await asyncio.gather(*(send_share() for _ in range(SENDERS)))
-        while (await counter.getState())["processed"] < MESSAGES:
+        await asyncio.gather(*map(send_share, counters))
+        while (await counters[0].getState())["processed"] < MESSAGES:
             await asyncio.sleep(0.01)
         return MESSAGES / (time.perf_counter() - begin)
 
