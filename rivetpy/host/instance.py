@@ -453,6 +453,7 @@ class Instance:
         self.run.close()
         done, _ = await asyncio.wait([self._task], timeout=grace)
         if not done:
+            self.run.given_up = True
             self._task.cancel()
             await asyncio.wait([self._task])
         for data in list(self._open_steps):

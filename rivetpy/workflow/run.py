@@ -90,6 +90,8 @@ class Run:
         self.crashed = crashed
         #: The pass is being left: verbs refuse.
         self.leaving = False
+        #: What still runs is being cancelled: the time to leave in peace is over.
+        self.given_up = False
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: Completable messages that were received and not completed yet, by id.
         self.open_messages: dict[int, str] = {}

@@ -133,6 +133,8 @@ def _replay(entry: StepEntry, name: str) -> Value:
 
 async def _count_crash(run: Run, entry: StepEntry, options: StepOptions) -> None:
     """Count the attempt during which the engine may have died, before the body runs again."""
+    if entry.retry_at is not None and entry.retry_at > run.port.clock.now():
+        return  # it died while the step waited for its next attempt
     run.crashed = False
     allowed = options.max_retries + 1
     entry.attempts += 1
@@ -156,8 +158,10 @@ async def _attempt(
 ) -> _Result | _Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
     name = name_of(split(entry.location)[1])
-    context = StepContext(run.port, data, name, entry.attempts, idempotency_key(run, entry))
     limit = asyncio.timeout(_seconds(options.timeout))
+    context = StepContext(
+        run.port, data, name, entry.attempts, idempotency_key(run, entry), lambda: limit.expired() or run.given_up
+    )
     try:
         async with limit:
             value = await _call(function, context, args)

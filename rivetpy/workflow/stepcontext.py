@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from rivetpy.codec import Value
 from rivetpy.identity import Key
@@ -25,10 +26,30 @@ class StepQueue:
         self._step._live().send(queue, body)
 
 
+class Abort(threading.Event):
+    """Tells a body that its result is no longer wanted."""
+
+    def __init__(self, given_up: Callable[[], bool]) -> None:
+        super().__init__()
+        self._given_up = given_up
+
+    def is_set(self) -> bool:
+        """Also true while a cancelled body is still cleaning up."""
+        return super().is_set() or self._given_up()
+
+
 class StepContext:
     """One attempt of a step."""
 
-    def __init__(self, port: Port, data: ActorData, name: str, attempt: int, idempotency_key: str) -> None:
+    def __init__(
+        self,
+        port: Port,
+        data: ActorData,
+        name: str,
+        attempt: int,
+        idempotency_key: str,
+        given_up: Callable[[], bool],
+    ) -> None:
         self._port = port
         self._data: ActorData | None = data
         self._step_name = name
@@ -36,8 +57,8 @@ class StepContext:
         self.attempt = attempt
         #: Stable over attempts and replays, unique per entry: give it to services that deduplicate.
         self.idempotency_key = idempotency_key
-        #: Set when the step is timed out, put away or cancelled; a ``def`` body should look at it.
-        self.abort = threading.Event()
+        self._given_up = given_up
+        self._abort: Abort | None = None
         self.queue = StepQueue(self)
 
     @property
@@ -48,6 +69,16 @@ class StepContext:
     @state.setter
     def state(self, value: Value) -> None:
         self._live().state = value
+
+    @property
+    def abort(self) -> Abort:
+        """Set when the attempt is given up: timed out, cancelled, or put away for good. A ``def`` body can't be
+        stopped from outside and should look at it."""
+        if self._abort is None:
+            self._abort = Abort(self._given_up)
+        if self._data is None:
+            self._abort.set()
+        return self._abort
 
     @property
     def actor_id(self) -> str:
@@ -77,7 +108,8 @@ class StepContext:
     def end(self) -> None:
         """The attempt is over: the body, if it still runs in a thread, is told to stop."""
         self._data = None
-        self.abort.set()
+        if self._abort is not None:
+            self._abort.set()
 
     def _live(self) -> ActorData:
         if self._data is None:

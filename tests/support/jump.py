@@ -26,7 +26,10 @@ class _JumpingSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self.threads:
-            return super().select(0.01 if timeout is None else min(timeout, 0.01))
+            pause = 0.01 if timeout is None else min(timeout, 0.01)
+            ready = super().select(pause)
+            self.time += 0 if ready else max(0, pause)
+            return ready
         ready = super().select(0)
         if not ready and timeout is None:
             raise RuntimeError("the test is stuck: nothing is ready and no timer is set")

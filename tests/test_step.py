@@ -1,0 +1,560 @@
+"""step: attempts, time limits, crashes, values and failures (spec workflows 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from rivetpy import UserError, codec
+from rivetpy.workflow import (
+    CriticalError,
+    Evicted,
+    StepCriticalError,
+    StepError,
+    StepExhaustedError,
+    StepTimeoutError,
+    WorkflowUsageError,
+)
+from rivetpy.workflow.entries import Status, StepEntry
+from rivetpy.workflow.step import backoff_ms
+from tests.support.flows import ended, reason_of, to_the_end, world_of
+from tests.support.world import Died
+
+
+def entry_of(world: Any, location: str) -> StepEntry:
+    return next(e for e in world.journal() if e.location == location)
+
+
+# -- retries ---------------------------------------------------------------------------------------------
+
+
+def test_attempts_follow_the_backoff_from_each_start() -> None:
+    starts: list[float] = []
+
+    async def fails(step: Any) -> None:
+        starts.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.05)
+        raise ValueError("no")
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("s", fails, max_retries=4, retry_backoff_base=1, retry_backoff_max=5)
+
+    assert "after 5 attempts: ValueError: no" in reason_of(ended(flow))
+    gaps = [round(b - a, 3) for a, b in zip(starts, starts[1:], strict=False)]
+    assert gaps == [2, 4, 5, 5]
+
+
+@pytest.mark.parametrize("base", [0.1, 100, 1e-9, 0])
+def test_backoff_never_overflows(base: float) -> None:
+    delays = [backoff_ms(n, base, 30) for n in [*range(1, 2000), 100_000]]
+    assert delays == sorted(delays) and delays[-1] == (30_000 if base >= 0.001 else 0) or base == 1e-9
+
+
+def test_a_retry_wait_survives_a_restart() -> None:
+    tries: list[float] = []
+
+    async def once_broken(step: Any) -> str:
+        tries.append(asyncio.get_running_loop().time())
+        if len(tries) == 1:
+            raise ValueError("first")
+        return f"attempt {step.attempt}"
+
+    async def flow(ctx: Any) -> Any:
+        return await ctx.step("s", once_broken, retry_backoff_base=30, retry_backoff_max=60)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(10), clean=False)
+    world.live(to_the_end)
+    assert world.view().workflow.output == "attempt 2"
+    assert tries[1] == pytest.approx(60, abs=0.1)
+
+
+def test_state_changed_by_a_failed_attempt_stays() -> None:
+    async def grows(step: Any) -> None:
+        step.state["n"] += 1
+        if step.attempt < 3:
+            raise ValueError("again")
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("s", grows)
+
+    world = world_of(flow)
+    world.live(to_the_end)
+    assert world.view().state == {"n": 3}
+
+
+def test_messages_of_a_failed_attempt_are_never_sent() -> None:
+    async def post(step: Any) -> None:
+        await step.queue.send("work", step.attempt)
+        if step.attempt < 3:
+            raise ValueError("again")
+
+    async def flow(ctx: Any) -> Any:
+        await ctx.step("s", post)
+        return [m.body for m in await ctx.queue.next_batch("all", count=9)]
+
+    assert ended(flow).output == [3]
+
+
+# -- what may not be retried -----------------------------------------------------------------------------
+
+
+def _raise(error: BaseException) -> Any:
+    async def body(step: Any) -> None:
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ValueError("x"), StepExhaustedError),
+        (SystemExit(3), StepExhaustedError),
+        (asyncio.CancelledError("own"), StepExhaustedError),
+        (ExceptionGroup("g", [ValueError("x"), KeyError("y")]), StepExhaustedError),
+        (CriticalError("x"), StepCriticalError),
+        (ExceptionGroup("g", [ExceptionGroup("h", [CriticalError("x")])]), StepCriticalError),
+    ],
+    ids=repr,
+)
+def test_failures_by_kind(error: BaseException, kind: type[StepError]) -> None:
+    seen: list[StepError] = []
+
+    async def flow(ctx: Any) -> None:
+        try:
+            await ctx.step("s", _raise(error), max_retries=2, retry_backoff_base=0)
+        except StepError as caught:
+            seen.append(caught)
+
+    assert ended(flow).status == "completed"
+    assert type(seen[0]) is kind
+    assert seen[0].attempts == (3 if kind is StepExhaustedError else 1)
+    assert seen[0].failure.type == type(error).__name__
+
+
+class Awkward(Exception):
+    """Could be pickled and not unpickled."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def test_a_failure_reads_the_same_before_and_after_a_restart() -> None:
+    seen: list[tuple[str, ...]] = []
+
+    async def awkward(step: Any) -> None:
+        try:
+            raise KeyError("cause")
+        except KeyError as cause:
+            raise Awkward("this", "that") from cause
+
+    async def flow(ctx: Any) -> None:
+        try:
+            await ctx.step("s", awkward, max_retries=0)
+        except StepExhaustedError as error:
+            failure = error.failure
+            seen.append((type(error).__name__, str(error), failure.type, failure.causes[0].type, failure.traceback))
+        await ctx.sleep("nap", 1000)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(10), clean=False)
+    world.live(to_the_end)
+    assert seen[0] == seen[1]
+    assert seen[0][1] == "Step 's' failed after 1 attempt: Awkward: this and that"
+    assert "raise Awkward" in seen[0][4] and "rivetpy/workflow" not in seen[0][4]
+
+
+def test_a_users_error_keeps_its_code() -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.step("s", _raise(UserError("no", code="declined", metadata={"a": 1})), max_retries=0)
+
+    failure = ended(flow).failure
+    assert failure is not None and (failure.group, failure.code, failure.metadata) == ("user", "declined", {"a": 1})
+
+
+# -- time limits -----------------------------------------------------------------------------------------
+
+
+def test_a_timed_out_body_is_cancelled_and_cleans_up() -> None:
+    log: list[str] = []
+
+    async def slow(step: Any) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            log.append(f"finally at {asyncio.get_running_loop().time():.1f}, aborted: {step.abort.is_set()}")
+
+    async def flow(ctx: Any) -> None:
+        with pytest.raises(StepTimeoutError):
+            await ctx.step("s", slow, timeout=0.2)
+
+    assert ended(flow).status == "completed"
+    assert log == ["finally at 0.2, aborted: True"]
+
+
+def test_a_body_that_swallows_its_cancellation_timed_out_all_the_same() -> None:
+    async def stubborn(step: Any) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "late"
+        return "in time"
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("s", stubborn, timeout=1)
+
+    assert "timed out" in reason_of(ended(flow))
+
+
+def test_retry_on_timeout_tries_again() -> None:
+    async def slow_at_first(step: Any) -> int:
+        await asyncio.sleep(60 if step.attempt < 3 else 0)
+        return int(step.attempt)
+
+    async def flow(ctx: Any) -> Any:
+        return await ctx.step("s", slow_at_first, timeout=1, retry_on_timeout=True)
+
+    assert ended(flow).output == 3
+
+
+@pytest.mark.parametrize("timeout", [0, None])
+def test_no_time_limit(timeout: Any) -> None:
+    async def slow(step: Any) -> str:
+        await asyncio.sleep(86400)
+        return "done"
+
+    async def flow(ctx: Any) -> Any:
+        return await ctx.step("s", slow, timeout=timeout)
+
+    assert ended(flow).output == "done"
+
+
+def test_a_timed_out_thread_is_told_and_its_late_result_thrown_away() -> None:
+    told, go = threading.Event(), threading.Event()
+
+    def slow(step: Any) -> str:
+        go.wait(5)
+        told.set() if step.abort.wait(5) else None
+        return "late"
+
+    async def flow(ctx: Any) -> Any:
+        try:
+            await ctx.step("s", slow, timeout=0.05)
+        except StepTimeoutError:
+            return "went on"
+
+    world = world_of(flow)
+
+    async def script(host: Any, actor: str) -> None:
+        await to_the_end(host, actor)
+        go.set()
+        while not told.is_set():
+            await asyncio.sleep(0.01)
+
+    try:
+        world.live(script)
+    finally:
+        go.set()
+    assert world.view().workflow.output == "went on"
+    assert entry_of(world, "s").output is None
+
+
+# -- crashes ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_step_that_kills_the_engine_is_exhausted(retries: int) -> None:
+    starts: list[int] = []
+
+    async def deadly(step: Any) -> None:
+        starts.append(step.attempt)
+        await asyncio.sleep(1e6)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("deadly", deadly, max_retries=retries, timeout=None)
+
+    world = world_of(flow)
+    for _ in range(retries + 1):
+        world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    world.live(to_the_end)
+    assert starts == list(range(1, retries + 2))
+    assert entry_of(world, "deadly").status is Status.EXHAUSTED
+    assert "deadly" in world.said("step_crashed")[-1]
+
+
+def test_a_crash_elsewhere_is_not_the_steps_fault() -> None:
+    """The engine died while the workflow waited: the step after the wait starts with a clean slate."""
+
+    async def one(step: Any) -> int:
+        return int(step.attempt)
+
+    async def flow(ctx: Any) -> Any:
+        await ctx.sleep("nap", 100)
+        return await ctx.step("s", one, max_retries=0)
+
+    world = world_of(flow)
+    for _ in range(3):
+        world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    world.live(to_the_end)
+    assert world.view().workflow.output == 1
+
+
+def test_normal_life_pays_one_commit_a_step() -> None:
+    async def one(step: Any) -> None:
+        step.state["n"] += 1
+
+    async def flow(ctx: Any) -> None:
+        for i in range(10):
+            await ctx.step(f"s{i}", one)
+
+    world = world_of(flow)
+    world.live(to_the_end)
+    creation_end_and_sleep = 3
+    assert world.commits == 10 + creation_end_and_sleep
+
+
+def test_ephemeral_steps_travel_with_the_next_write() -> None:
+    async def one(step: Any) -> int:
+        return 1
+
+    async def flow(ctx: Any) -> None:
+        for i in range(10):
+            await ctx.step(f"e{i}", one, ephemeral=True)
+        await ctx.step("durable", one)
+
+    world = world_of(flow)
+    world.live(to_the_end)
+    assert world.commits == 1 + 3
+    assert len(world.journal()) == 11
+
+
+def test_an_ephemeral_step_that_changes_state_is_durable() -> None:
+    async def change(step: Any) -> None:
+        step.state["n"] = 5
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("e", change, ephemeral=True)
+        await asyncio.sleep(1000)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    assert world.view().state == {"n": 5} and world.recorded_steps() == {"e"}
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [None, False, 0, "", [], {}], ids=repr)
+def test_empty_values_are_values(value: Any) -> None:
+    ran: list[int] = []
+
+    async def give(step: Any) -> Any:
+        ran.append(1)
+        return value
+
+    async def flow(ctx: Any) -> Any:
+        first = await ctx.step("s", give)
+        await ctx.sleep("nap", 100)
+        return [first]
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    world.live(to_the_end)
+    assert world.view().workflow.output == [value] and ran == [1]
+
+
+def test_a_value_is_the_one_the_journal_keeps() -> None:
+    shared = {"list": [1], "tuple": (1, 2)}
+    seen: list[Any] = []
+
+    async def give(step: Any) -> Any:
+        return shared
+
+    async def flow(ctx: Any) -> None:
+        value = await ctx.step("s", give)
+        seen.append(codec.decode(codec.encode(value)))
+        value["list"].append("changed")
+        await ctx.sleep("nap", 100)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    world.live(to_the_end)
+    assert len(seen) >= 2 and all(value == {"list": [1], "tuple": [1, 2]} for value in seen)
+    assert shared == {"list": [1], "tuple": (1, 2)}
+
+
+def _cycle() -> Any:
+    cycle: dict[str, Any] = {}
+    cycle["self"] = cycle
+    return cycle
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        ({"x": float("nan")}, "$.x"),
+        ({"items": [1, 2, open]}, "$.items[2]"),
+        (lambda: 1, "$"),
+        (_cycle(), "$.self"),
+        ({1: 2}, "the key 1"),
+    ],
+    ids=["nan", "function", "lambda", "cycle", "int key"],
+)
+def test_a_result_that_cannot_be_kept_fails_at_once_and_says_where(value: Any, where: str) -> None:
+    ran: list[int] = []
+
+    async def give(step: Any) -> Any:
+        ran.append(1)
+        return value
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("bad result", give)
+
+    reason = reason_of(ended(flow))
+    assert "bad result" in reason and where in reason and ran == [1]
+
+
+def test_a_state_that_cannot_be_kept_fails_the_step_and_is_put_back() -> None:
+    async def spoil(step: Any) -> None:
+        step.state["n"] = {"deep": [object()]}
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("spoil", spoil)
+
+    world = world_of(flow)
+    world.live(to_the_end)
+    assert "state.n.deep[0]" in reason_of(world.view().workflow)
+    assert world.view().state == {"n": 0}
+
+
+# -- the step context ------------------------------------------------------------------------------------
+
+
+def test_the_idempotency_key_is_stable_per_entry() -> None:
+    keys: dict[str, list[str]] = {"a": [], "b": []}
+
+    async def keep(step: Any, name: str) -> None:
+        keys[name].append(step.idempotency_key)
+        if step.attempt < 2:
+            raise ValueError("again")
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("a", keep, "a")
+        await ctx.step("b", keep, "b")
+
+    world = world_of(flow)
+    with pytest.raises(Died):
+        world.live(to_the_end, die_before=3)
+    world.live(to_the_end)
+    assert len(keys["a"]) >= 2 and len(set(keys["a"])) == 1 == len(set(keys["b"]))
+    assert set(keys["a"]) != set(keys["b"])
+
+
+def test_a_step_context_is_dead_after_its_step() -> None:
+    kept: list[Any] = []
+
+    async def keep(step: Any) -> None:
+        kept.append(step)
+
+    async def flow(ctx: Any) -> Any:
+        await ctx.step("s", keep)
+        try:
+            kept[0].state["n"] = 1
+        except WorkflowUsageError as error:
+            return str(error)
+
+    assert "after the step ended" in ended(flow).output
+
+
+@pytest.mark.parametrize("name", ["state", "vars", "db", "kv", "client", "broadcast", "schedule"])
+def test_actor_data_is_out_of_reach_between_steps(name: str) -> None:
+    async def flow(ctx: Any) -> None:
+        getattr(ctx, name)
+
+    assert f"step.{name}" in reason_of(ended(flow))
+
+
+def test_lambdas_partials_and_threads_are_bodies_too() -> None:
+    async def double(step: Any, n: int) -> int:
+        return n * 2
+
+    def blocking(step: Any, n: int) -> str:
+        step.state["n"] = n
+        return f"{n} {threading.current_thread() is threading.main_thread()}"
+
+    def stops(step: Any) -> None:
+        raise StopIteration
+
+    async def flow(ctx: Any) -> Any:
+        with pytest.raises(StepExhaustedError, match="StopIteration"):
+            await ctx.step("stops", stops, max_retries=0)
+        return [await ctx.step("lambda", lambda step: double(step, 2)), await ctx.step("def", blocking, 3)]
+
+    assert ended(flow).output == [4, "3 False"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_retries": -1}, {"max_retries": 1.5}, {"timeout": float("nan")}, {"retry_backoff_base": "1"}],
+    ids=repr,
+)
+def test_senseless_options_are_refused_before_anything_is_recorded(options: Any) -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.step("s", _raise(ValueError()), **options)
+
+    view = ended(flow)
+    assert "step 's'" in reason_of(view) and view.entries == ()
+
+
+def test_a_verb_inside_a_step_is_refused() -> None:
+    async def flow(ctx: Any) -> None:
+        async def nested(step: Any) -> None:
+            await ctx.step("inner", _raise(ValueError()))
+
+        await ctx.step("outer", nested)
+
+    assert "'inner' was started while 'outer'" in reason_of(ended(flow))
+
+
+def test_eviction_lets_a_running_step_finish() -> None:
+    finished: list[str] = []
+
+    async def slow(step: Any) -> None:
+        await asyncio.sleep(5)
+        finished.append("step")
+
+    async def flow(ctx: Any) -> None:
+        try:
+            await ctx.step("slow", slow)
+            await ctx.step("next", slow)
+        except Evicted:
+            finished.append("evicted")
+            raise
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1))
+    assert finished == ["step", "evicted"] and world.recorded_steps() == {"slow"}
+    world.live(to_the_end)
+    assert finished[2:] == ["step"]
+
+
+def test_eviction_cancels_a_step_that_outlives_the_grace_period() -> None:
+    log: list[str] = []
+
+    async def endless(step: Any) -> None:
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            log.append("finally")
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("endless", endless, timeout=None)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1))
+    assert log == ["finally"] and world.recorded_steps() == set()
+    assert world.time < 100
