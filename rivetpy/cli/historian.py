@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rivetpy.cli.journal import FINISHED, Line, build_tree, read_lines
 from rivetpy.cli.problems import Problem
@@ -14,8 +15,16 @@ from rivetpy.cli.text import json_text
 from rivetpy.errors import did_you_mean
 from rivetpy.wire.jsonvalue import JsonObject
 
-#: Seconds between two looks while following.
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from rivetpy.cli.render_history import Wanted
+
+#: Seconds between two looks while following, at least; never more than a part of the time goes into looking.
 PAUSE = 0.25
+LOOKING = 0.2
+#: With so many entries, the nearest name helps more than a list of them.
+FEW = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +49,26 @@ def show_history(view: View, limit: int | None, full: bool) -> None:
     if view.as_json:
         _print_json(shown)
         return
-    from rivetpy.cli.render_actor import header
-    from rivetpy.cli.render_history import Wanted, tree
-    from rivetpy.cli.terminal import console, width
+    from rivetpy.cli.render_history import Wanted
+    from rivetpy.cli.terminal import show
 
-    out, now = console(view.color), time.time_ns() // 1_000_000
-    for text in header(view.actor, history, width(), now):
-        out.print(text, soft_wrap=True)
-    if shown:
-        out.print()
-        wanted = Wanted(fold=not full and limit is None, whole=len(shown) == len(lines))
-        for text in tree(build_tree(shown), width(), now, wanted):
-            out.print(text, soft_wrap=True)
+    wanted = Wanted(fold=not full and limit is None, whole=len(shown) == len(lines))
+    show(_whole(view, history, shown, wanted), view.color)
     if len(shown) < len(lines):
-        out.print(f"{len(lines) - len(shown)} earlier entries not shown", style="dim")
+        print(f"{len(lines) - len(shown)} earlier entries not shown")
+
+
+def _whole(view: View, history: JsonObject, lines: list[Line], wanted: Wanted) -> Iterator[Text]:
+    from rich.text import Text
+
+    from rivetpy.cli.render_actor import header
+    from rivetpy.cli.render_history import tree
+    from rivetpy.cli.terminal import width
+
+    yield from header(view.actor, history, width(), _now())
+    if lines:
+        yield Text()
+        yield from tree(build_tree(lines), width(), _now(), wanted)
 
 
 def show_entry(view: View, location: str) -> None:
@@ -61,61 +76,62 @@ def show_entry(view: View, location: str) -> None:
     lines = {line.location: line for line in read_lines(view.load()["history"])}
     line = lines.get(location)
     if line is None:
-        near = did_you_mean(location, list(lines)[:200]) if len(lines) < 200 else "See: rivet history --full"
-        raise Problem(f"There is no entry {location!r}. {near}")
+        known = list(lines)[-FEW:]
+        raise Problem(f"There is no entry {location!r}. {did_you_mean(location, known)}")
     if view.as_json:
         _print_json([line])
         return
     from rivetpy.cli.render_entry import entry_lines
-    from rivetpy.cli.terminal import console
+    from rivetpy.cli.terminal import show
 
-    out = console(view.color)
-    for text in entry_lines(line, time.time_ns() // 1_000_000):
-        out.print(text, soft_wrap=True)
+    show(entry_lines(line, _now()), view.color)
 
 
 def follow_history(view: View, limit: int | None) -> None:
     """Print entries as they come or change, until the workflow has ended or the person has seen enough."""
-    seen: dict[str, Line] = {}
-    first = True
+    seen: dict[str, Line] | None = None
     while True:
+        begun = time.monotonic()
         history = view.load()
         lines = read_lines(history["history"])
-        news = [line for line in lines if seen.get(line.location) != line]
-        _follow(view, news[-limit:] if first and limit else news)
+        if seen is None:
+            _follow(view, lines[-limit:] if limit else lines)
+        else:
+            _follow(view, [line for line in lines if seen.get(line.location) != line])
         seen = {line.location: line for line in lines}
-        first = False
-        workflow = history.get("workflow")
+        workflow = history["workflow"]
         if workflow is None or workflow["status"] in FINISHED:
             _say_end(view, history)
             return
-        time.sleep(PAUSE)
+        time.sleep(max(PAUSE, (time.monotonic() - begun) / LOOKING))
 
 
 def _follow(view: View, lines: list[Line]) -> None:
     if view.as_json:
         _print_json(lines)
-        return
-    from rivetpy.cli.render_entry import entry_line
-    from rivetpy.cli.terminal import console, width
+    elif lines:
+        import sys
 
-    out, now = console(view.color), time.time_ns() // 1_000_000
-    for line in lines:
-        for text in entry_line(line, width(), now):
-            out.print(text, soft_wrap=True)
+        from rivetpy.cli.render_entry import entry_line
+        from rivetpy.cli.terminal import show, width
+
+        show((text for line in lines for text in entry_line(line, width(), _now())), view.color)
+        sys.stdout.flush()
 
 
 def _say_end(view: View, history: JsonObject) -> None:
-    if view.as_json:
-        return
-    from rivetpy.cli.render_actor import standing
-    from rivetpy.cli.terminal import console, width
+    if not view.as_json:
+        from rivetpy.cli.render_actor import standing
+        from rivetpy.cli.terminal import show, width
 
-    out = console(view.color)
-    for text in standing(history, width(), time.time_ns() // 1_000_000):
-        out.print(text, soft_wrap=True)
+        show(standing(history, width(), _now()), view.color)
 
 
 def _print_json(lines: Iterable[Line]) -> None:
     for line in lines:
-        print(json_text(line.as_json()), flush=True)
+        print(json_text(line.as_json()))
+    print(end="", flush=True)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -21,11 +21,9 @@ def list_queue(common: Common, actor: str, key: str, as_json: bool) -> None:
             print(json_text(message))
         return
     from rivetpy.cli.render_queue import queue_table
-    from rivetpy.cli.terminal import console, width
+    from rivetpy.cli.terminal import show, width
 
-    out = console(common.color)
-    for line in queue_table(waiting, width(), time.time_ns() // 1_000_000):
-        out.print(line, soft_wrap=True)
+    show(queue_table(waiting, width(), time.time_ns() // 1_000_000), common.color)
 
 
 def clear_queue(common: Common, actor: str, key: str, yes: bool) -> None:

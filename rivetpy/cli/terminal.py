@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -16,18 +16,24 @@ from rivetpy.cli.text import visible
 MIN_WIDTH = 40
 
 
-def console(color: Color) -> Console:
-    """Standard output. Colour only on a terminal, never with NO_COLOR, always when asked for."""
-    return Console(
+def show(lines: Iterable[Text], color: Color) -> None:
+    """Print lines. Colour only on a terminal, never with NO_COLOR, always when asked for."""
+    if not color.on():
+        for line in lines:
+            sys.stdout.write(f"{line.plain}\n")
+        return
+    out = Console(
         file=sys.stdout,
         width=width(),
-        force_terminal=color.on(),
-        color_system="standard" if color.on() else None,
+        force_terminal=True,
+        color_system="standard",
         highlight=False,
         markup=False,
         emoji=False,
         legacy_windows=False,
     )
+    for line in lines:
+        out.print(line, soft_wrap=True)
 
 
 def width() -> int:
@@ -42,6 +48,8 @@ def unicode_out() -> bool:
 
 def clip(text: str, cells: int) -> str:
     """User text made visible and cut to a number of cells, with an ellipsis when something is missing."""
+    if len(text) <= cells and text.isascii() and text.isprintable():
+        return text
     longest = 4 * cells + 4  # enough even when every character has three combining ones
     shown = visible(text[:longest])
     if len(text) <= longest and cell_len(shown) <= cells:
@@ -59,7 +67,8 @@ def wrap(text: str, cells: int, indent: str = "") -> list[str]:
 
 def pad(text: str, cells: int) -> str:
     """The text in exactly so many cells."""
-    return set_cell_size(clip(text, cells), cells)
+    shown = clip(text, cells)
+    return shown.ljust(cells) if shown.isascii() else set_cell_size(shown, cells)
 
 
 def columns(cells: Sequence[tuple[str, int, str]]) -> Text:

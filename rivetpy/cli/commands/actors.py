@@ -36,8 +36,6 @@ def actors(
         import time
 
         from rivetpy.cli.render_actor import table
-        from rivetpy.cli.terminal import console, width
+        from rivetpy.cli.terminal import show, width
 
-        out = console(common.color)
-        for line in table(found, width(), time.time_ns() // 1_000_000):
-            out.print(line, soft_wrap=True)
+        show(table(found, width(), time.time_ns() // 1_000_000), common.color)
