@@ -117,6 +117,15 @@ def test_releasing_leaves_it_to_the_child_that_inherited_it(tmp_path: Path) -> N
     DataLock.acquire(tmp_path, 7000).release()
 
 
+def test_a_child_that_was_not_handed_the_lock_does_not_hold_it(tmp_path: Path) -> None:
+    lock = DataLock.acquire(tmp_path, 7000)
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, close_fds=False) as child:
+        lock.release()
+        DataLock.acquire(tmp_path, 7000).release()
+        child.kill()
+
+
 def test_release_lets_the_next_one_in_and_may_be_repeated(tmp_path: Path) -> None:
     lock = DataLock.acquire(tmp_path, 7000)
     lock.release()

@@ -280,7 +280,7 @@ def test_a_full_disk_refuses_the_whole_group_and_keeps_nothing(tmp_path: Path) -
         assert store._writer is not None
         (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
         store._writer.execute(f"PRAGMA max_page_count = {pages}")
-        batches = [put("a", small="v"), Batch("a", puts={b"large": b"x" * 1_000_000}), born("b", k="v")]
+        batches = [born("b", k="v"), put("a", small="v"), Batch("a", puts={b"large": b"x" * 1_000_000})]
         results = await asyncio.gather(*map(store.commit, batches), return_exceptions=True)
         for result in results:
             assert isinstance(result, StoreError) and result.code == "disk_full"
@@ -303,18 +303,13 @@ def test_a_batch_that_cannot_be_bound_is_refused_alone(tmp_path: Path) -> None:
         await fill(store)
         good = [put("a", **{f"k{number}": "v"}) for number in range(3)]
         bad = [
-            Batch("x", row=row("x", alarm=2**70), puts={b"k": b"v"}),
-            Batch("a", puts={b"half": b"done", b"bad": object()}),  # type: ignore[dict-item]
+            Batch("x", row=row("x"), puts={b"half": b"done", b"bad": object()}),  # type: ignore[dict-item]
+            Batch("a", row=row("a", alarm=2**70), puts={b"k": b"lost"}),
         ]
         batches = [good[0], bad[0], good[1], bad[1], good[2]]
         results = await asyncio.gather(*map(store.commit, batches), return_exceptions=True)
-        assert [getattr(result, "code", None) for result in results] == [
-            None,
-            "invalid_batch",
-            None,
-            "invalid_batch",
-            None,
-        ]
+        codes = [getattr(result, "code", None) for result in results]
+        assert codes == [None, "invalid_batch", None, "invalid_batch", None]
         assert [key for key, _ in await store.load("a")] == [b"k", b"k0", b"k1", b"k2"]
         assert await store.get("x") is None
         await store.commit(born("x", k="now"))

@@ -1,7 +1,8 @@
 """One process owns a data directory at a time: a lock that the kernel drops with its last holder.
 
 It is a `flock` on ``<directory>/lock``, so a dead owner needs no clean-up: whoever comes next just gets it.
-The file descriptor can be inherited: the lock is held until the parent *and* its children are gone.
+A child that is handed the file descriptor (``pass_fds``) holds it too: until parent *and* child are gone. Other
+children don't get it, or a daemon that a step started would keep the directory for ever.
 """
 
 from __future__ import annotations
@@ -73,7 +74,6 @@ class DataLock:
         except StoreError:
             lock.release()
             raise
-        os.set_inheritable(fd, True)
         return lock
 
     def update(self, port: int | None = None) -> None:

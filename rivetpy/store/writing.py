@@ -40,7 +40,8 @@ class SqliteTransaction:
         self._numbers: dict[str, int] = {}
 
     def apply(self, batches: list[Batch]) -> list[Result]:
-        self._roll_back()  # nothing to do, unless an interrupt hit the last group
+        if self._db.in_transaction:  # an interrupt hit the last group
+            self._roll_back()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             return [self._apply_or_refuse(batch) for batch in batches]

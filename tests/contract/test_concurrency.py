@@ -117,3 +117,23 @@ def test_what_is_half_way_is_never_seen(place: Place, size: int) -> None:
         await asyncio.gather(*writers)
 
     place.run(scenario)
+
+
+def test_others_run_while_a_commit_is_on_its_way(place: Place) -> None:
+    async def scenario(store: Store) -> None:
+        await store.commit(born("a"))
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        for _ in range(5):
+            await store.commit(put("a", k="v"))
+        assert turns >= 5
+        task.cancel()
+
+    place.run(scenario)
