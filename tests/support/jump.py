@@ -44,6 +44,7 @@ class JumpLoop(asyncio.SelectorEventLoop):
     def __init__(self, start: float = 0.0) -> None:
         self._jumping = _JumpingSelector(start)
         super().__init__(self._jumping)
+        self._clock_resolution = 1e-6  # far from its beginning, the time has no finer digits
 
     def time(self) -> float:
         return self._jumping.time

@@ -51,6 +51,7 @@ class World:
         """Start an engine, run the script, end it: cleanly, or (``clean=False``, or `Died`) as kill -9 does."""
 
         async def life() -> Any:
+            asyncio.get_running_loop().set_exception_handler(_not_about_death)
             store = MortalStore(
                 await self._open(), die_before=die_before, die_after=die_after, refuse=frozenset(refuse)
             )
@@ -140,6 +141,12 @@ class MortalStore(FaultyStore):
     def die(self) -> None:
         self.death.set_result(None)
         super().die()
+
+
+def _not_about_death(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tasks of a dead engine have nothing to report."""
+    if not isinstance(context.get("exception"), Died):
+        loop.default_exception_handler(context)
 
 
 async def _or_death(store: MortalStore, work: Coroutine[Any, Any, Any]) -> Any:
