@@ -225,7 +225,7 @@ def test_the_engine_is_found_by_the_lock_of_the_projects_data(tmp_path: Path) ->
     lock = DataLock.acquire(tmp_path / "data", 12345)
     try:
         place = find_engine(None, None, tmp_path, environ)
-        assert place.endpoint == "http://127.0.0.1:12345" and place.named and not place.has_data
+        assert place.endpoint == "http://127.0.0.1:12345" and place.directory_named and not place.has_data
         assert find_engine("http://x:1", None, tmp_path, environ).endpoint == "http://x:1"
         assert (
             find_engine(None, None, tmp_path, {**environ, "RIVET_ENDPOINT": "http://y"}).endpoint

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import socket
 import time
 from collections.abc import Callable
@@ -120,7 +122,8 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
         f"  try     {_example(launch, port, actors)}",
         "  stop    Ctrl-C",
     )
-    print("\n".join(map(visible, lines)), flush=True)
+    with contextlib.suppress(OSError):  # nobody reads; the engine runs all the same
+        print("\n".join(map(visible, lines)), flush=True)
 
 
 def _describe(name: str, about: Report) -> str:
@@ -148,6 +151,4 @@ def _example(launch: Launch, port: int, actors: Report) -> str:
 
 
 def _quoted(name: str) -> str:
-    import shlex
-
     return shlex.quote(name)

@@ -13,11 +13,14 @@ from typing import Protocol
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
-from rivetpy.client.endpoint import find_endpoint
+from rivetpy.client.endpoint import Endpoint, find_endpoint
+from rivetpy.client.plain import CONNECT_TIMEOUT
 from rivetpy.config import DEFAULT_HOST, DEFAULT_PORT, Place, find_engine
 from rivetpy.errors import did_you_mean
 from rivetpy.identity import Key, parse_key
 from rivetpy.wire.jsonvalue import JsonObject
+
+DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
 
 
 class Source(Protocol):
@@ -40,10 +43,10 @@ class Source(Protocol):
 def open_engine(common: Common) -> Iterator[EngineApi]:
     """The running engine. Raises Problem that says how to start one."""
     place = _place(common)
-    url = _answering(place)
-    if url is None:
+    endpoint = _answering(place, common)
+    if endpoint is None:
         raise Problem(_no_engine(place))
-    with contextlib.closing(_engine(url, common)) as engine:
+    with contextlib.closing(EngineApi(endpoint)) as engine:
         yield engine
 
 
@@ -51,12 +54,12 @@ def open_engine(common: Common) -> Iterator[EngineApi]:
 def open_source(common: Common) -> Iterator[Source]:
     """The running engine, else the data directory, read-only. Raises Problem when there is neither."""
     place = _place(common)
-    url = _answering(place)
-    if url is not None:
-        with contextlib.closing(_engine(url, common)) as engine:
+    endpoint = _answering(place, common)
+    if endpoint is not None:
+        with contextlib.closing(EngineApi(endpoint)) as engine:
             yield engine
         return
-    if place.directory is None or not place.has_data:
+    if place.directory is None or not place.has_data or (place.endpoint_named and not place.directory_named):
         raise Problem(_no_engine(place))
     from rivetpy.cli.offline import Offline
 
@@ -92,36 +95,22 @@ def _place(common: Common) -> Place:
     return find_engine(common.endpoint, common.data_dir, Path.cwd())
 
 
-def _answering(place: Place) -> str | None:
-    """The engine's address; without one on record, the default port's, when something listens there."""
-    if place.endpoint is not None:
-        return place.endpoint if place.directory is None or _listens(place.endpoint) else None
-    default = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
-    return default if not place.named and _listens(default) else None
-
-
-def _listens(url: str) -> bool:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+def _answering(place: Place, common: Common) -> Endpoint | None:
+    """The engine on record, else whatever listens at the default port; None when nothing does."""
+    url = place.endpoint or (None if place.directory_named else DEFAULT_URL)
+    if url is None:
+        return None
+    endpoint = find_endpoint(url, namespace=common.namespace)
     try:
-        socket.create_connection((parts.hostname or DEFAULT_HOST, port), timeout=5).close()
+        socket.create_connection((endpoint.host, endpoint.port), timeout=CONNECT_TIMEOUT).close()
     except OSError:
-        return False
-    return True
-
-
-def _engine(url: str, common: Common) -> EngineApi:
-    return EngineApi(find_endpoint(url, namespace=common.namespace))
+        return None
+    return endpoint
 
 
 def _no_engine(place: Place) -> str:
     if place.endpoint is not None:
         return f"No engine answers at {place.endpoint}. Start one: rivet dev"
-    if place.named:
+    if place.directory_named:
         return f"No engine runs on {place.directory}. Start one: rivet dev --data-dir {place.directory}"
-    return (
-        f"No engine answers at http://{DEFAULT_HOST}:{DEFAULT_PORT}. "
-        "Start one: rivet dev (or name it: --endpoint URL)"
-    )
+    return f"No engine answers at {DEFAULT_URL}. Start one: rivet dev (or name it: --endpoint URL)"

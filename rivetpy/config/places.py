@@ -42,8 +42,9 @@ class Place:
     endpoint: str | None
     #: None: not known (no registry here, and none was named).
     directory: Path | None
-    #: Whether a person named the place, so that a guess must not replace it.
-    named: bool
+    #: Whether a person named the one or the other, so that no guess must replace it.
+    endpoint_named: bool = False
+    directory_named: bool = False
 
     @property
     def has_data(self) -> bool:
@@ -62,8 +63,8 @@ def find_engine(
     named = override is not None or bool(environ.get("RIVET_DATA_DIR"))
     directory = _project_data(override, cwd, environ)
     if endpoint is not None:
-        return Place(endpoint, directory, True)
-    return Place(endpoint_of(directory) if directory is not None else None, directory, named)
+        return Place(endpoint, directory, endpoint_named=True, directory_named=named)
+    return Place(endpoint_of(directory) if directory else None, directory, directory_named=named)
 
 
 def endpoint_of(directory: Path) -> str | None:
