@@ -149,7 +149,7 @@ class Instance:
     async def _perform(
         self, function: Callable[..., Value], context: ActorContext, args: Sequence[Value]
     ) -> Value:
-        mixed = self._half_done()
+        before = self._half_done()
         interleaved = False
         try:
             value = function(context, *args)
@@ -159,18 +159,19 @@ class Instance:
             return codec.reread(value)[1]
         finally:
             if context.touched:
-                await self._commit_action(mixed or interleaved)
+                await self._commit_action(before, interleaved)
 
-    def _half_done(self) -> bool:
-        """Whether a step that is still running has changed the state."""
-        return bool(self._open_steps) and self.cell is not None and self.cell.change() is not None
+    def _half_done(self) -> bytes | None:
+        """The state as a step that is still running left it, if it changed it."""
+        return self.cell.change() if self._open_steps and self.cell is not None else None
 
-    async def _commit_action(self, mixed: bool) -> None:
+    async def _commit_action(self, before: bytes | None, interleaved: bool) -> None:
         """Make the change durable. Never a running step's change before its entry (spec workflows 2): where the
         two can't be told apart, the answer waits for the step."""
-        if self.cell is None or self.cell.change() is None:
+        change = None if self.cell is None else self.cell.change()
+        if change is None or change == before:
             return
-        while mixed and self._open_steps:
+        while (before is not None or interleaved) and self._open_steps:
             await asyncio.wait(list(self._open_steps.values()))
         await self._commit_state()
 

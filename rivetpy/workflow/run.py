@@ -144,7 +144,8 @@ class Run:
         try:
             try:
                 output = codec.encode(await self._function(scope))
-                scope.close()
+                if not self.leaving:
+                    scope.close()
             finally:
                 waits = tuple(self.waits)
             await self.flush()
