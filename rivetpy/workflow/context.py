@@ -18,7 +18,6 @@ from rivetpy.workflow.errors import QueueTimeoutError, WorkflowUsageError
 from rivetpy.workflow.receive import QueueMessage, ReceiveOptions
 from rivetpy.workflow.run import BoundFunction
 from rivetpy.workflow.scope import Scope
-from rivetpy.workflow.step import StepOptions
 
 #: Names that belong to steps: reading them between verbs could not be replayed.
 _STEP_ONLY = frozenset({"state", "vars", "db", "kv", "client", "broadcast", "schedule"})
@@ -56,9 +55,12 @@ class WorkflowContext:
 
         Raises `StepExhaustedError`, `StepCriticalError` or `StepTimeoutError`.
         """
-        options = StepOptions(
-            max_retries, retry_backoff_base, retry_backoff_max, timeout, retry_on_timeout, ephemeral
-        )
+        try:
+            options = steps.options(
+                max_retries, retry_backoff_base, retry_backoff_max, timeout, retry_on_timeout, ephemeral
+            )
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"step {name!r}: {error}") from None
         return await steps.step(self._scope, name, function, args, options)
 
     async def loop(

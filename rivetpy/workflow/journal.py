@@ -83,6 +83,12 @@ class Journal:
         self._puts, self._deletes, self._prefixes = {}, [], []
         return batch
 
+    def put_back(self, batch: Batch) -> None:
+        """A batch that was taken could not be committed: its changes go into the next one."""
+        self._puts = batch.puts | self._puts
+        self._deletes = batch.deletes + self._deletes
+        self._prefixes = batch.prefixes + self._prefixes
+
     def _keep(self, entry: Entry) -> None:
         scope, part = split(entry.location)
         self.scope(scope)[part] = entry

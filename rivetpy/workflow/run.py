@@ -204,6 +204,9 @@ class Run:
         batch = self.journal.take()
         try:
             await self.port.commit(batch, data)
+        except EncodeError:
+            self.journal.put_back(batch)
+            raise
         except StoreError as error:
             raise self.refuse(error) from error
         self._commits += 1

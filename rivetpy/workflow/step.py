@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import hashlib
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,35 +35,42 @@ _MAX_EXPONENT = 1000
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """How a step is tried. Durations are seconds or a timedelta; ``timeout`` 0 or None means none."""
+    """How a step is tried, checked and in milliseconds; ``timeout`` in seconds, None for none."""
 
-    max_retries: int = 3
-    retry_backoff_base: Duration = 0.1
-    retry_backoff_max: Duration = 30
-    timeout: Duration | None = 30
-    retry_on_timeout: bool = False
-    ephemeral: bool = False
-
-    def check(self, name: str) -> None:
-        """Raise TypeError or ValueError, naming the step, for options that mean nothing."""
-        if (
-            isinstance(self.max_retries, bool)
-            or not isinstance(self.max_retries, int)
-            or self.max_retries < 0
-        ):
-            raise ValueError(f"step {name!r}: max_retries is a whole number from 0, not {self.max_retries!r}")
-        milliseconds(self.retry_backoff_base, f"step {name!r}, retry_backoff_base")
-        milliseconds(self.retry_backoff_max, f"step {name!r}, retry_backoff_max")
-        milliseconds(self.timeout or 0, f"step {name!r}, timeout")
+    max_retries: int
+    backoff_base: int
+    backoff_max: int
+    timeout: float | None
+    retry_on_timeout: bool
+    ephemeral: bool
 
 
-DEFAULT = StepOptions()
+@functools.lru_cache(maxsize=512, typed=True)  # a workflow has few kinds of steps and runs them often
+def options(
+    max_retries: int,
+    backoff_base: Duration,
+    backoff_max: Duration,
+    timeout: Duration | None,
+    retry_on_timeout: bool,
+    ephemeral: bool,
+) -> StepOptions:
+    """The options as a user gives them. Raises TypeError or ValueError for what means nothing."""
+    if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
+        raise ValueError(f"max_retries is a whole number from 0, not {max_retries!r}")
+    limit = milliseconds(timeout, "timeout") if timeout else 0
+    return StepOptions(
+        max_retries,
+        milliseconds(backoff_base, "retry_backoff_base"),
+        milliseconds(backoff_max, "retry_backoff_max"),
+        limit / 1000 if limit else None,
+        retry_on_timeout,
+        ephemeral,
+    )
 
 
-def backoff_ms(attempts: int, base: Duration, longest: Duration) -> int:
+def backoff_ms(attempts: int, base_ms: int, longest_ms: int) -> int:
     """Milliseconds from an attempt's start to the next: min(longest, base * 2**attempts)."""
-    base_ms = milliseconds(base, "retry_backoff_base")
-    return int(min(milliseconds(longest, "retry_backoff_max"), base_ms * 2.0 ** min(attempts, _MAX_EXPONENT)))
+    return int(min(longest_ms, base_ms * 2.0 ** min(attempts, _MAX_EXPONENT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,6 @@ async def step(
     scope: Scope, name: str, function: StepFunction, args: tuple[Value, ...], options: StepOptions
 ) -> Value:
     """Look up, replay, wait, perform, record."""
-    if options is not DEFAULT:
-        options.check(name)
     entry = scope.visit(StepEntry, name)
     if entry.finished:
         return _replay(entry, name)
@@ -158,10 +162,8 @@ async def _attempt(
 ) -> _Result | _Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
     name = name_of(split(entry.location)[1])
-    limit = asyncio.timeout(_seconds(options.timeout))
-    context = StepContext(
-        run.port, data, name, entry.attempts, idempotency_key(run, entry), lambda: limit.expired() or run.given_up
-    )
+    limit = asyncio.timeout(options.timeout)
+    context = StepContext(run.port, data, entry, lambda: limit.expired() or run.given_up)
     try:
         async with limit:
             value = await _call(function, context, args)
@@ -210,12 +212,6 @@ def _without_stop_iteration(function: StepFunction, *args: Value) -> Value:
         raise RuntimeError("the step body raised StopIteration") from error
 
 
-def _seconds(timeout: Duration | None) -> float | None:
-    if timeout == DEFAULT.timeout:
-        return 30.0
-    return milliseconds(timeout, "timeout") / 1000 if timeout else None
-
-
 def _is_critical(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(CriticalError) is not None
@@ -223,9 +219,8 @@ def _is_critical(error: BaseException) -> bool:
 
 
 def _timed_out(name: str, options: StepOptions) -> _Problem:
-    seconds = _seconds(options.timeout)
     failure = Failure(
-        "StepTimeout", "rivetpy", f"step {name!r} took longer than its timeout of {seconds:g} s"
+        "StepTimeout", "rivetpy", f"step {name!r} took longer than its timeout of {options.timeout:g} s"
     )
     return _Problem(failure, None if options.retry_on_timeout else "timeout")
 
@@ -263,7 +258,7 @@ async def _record_problem(
     entry.reason = problem.reason or ("exhausted" if entry.attempts >= allowed else None)
     delay = None
     if entry.reason is None:
-        delay = backoff_ms(entry.attempts, options.retry_backoff_base, options.retry_backoff_max)
+        delay = backoff_ms(entry.attempts, options.backoff_base, options.backoff_max)
         entry.retry_at = deadline(entry.started_at or 0, delay)
     else:
         entry.retry_at = None
@@ -275,8 +270,3 @@ async def _record_problem(
     except EncodeError:
         await run.record(entry)  # the state can't be stored: the failure is, the state stays as it was
     run.port.report(events.step_failed(entry.location, entry.attempts, allowed, problem.failure, delay))
-
-
-def idempotency_key(run: Run, entry: StepEntry) -> str:
-    """The same for every attempt and replay of an entry, another one for every other entry."""
-    return hashlib.blake2b(f"{run.port.actor_id}:{entry.location}".encode(), digest_size=16).hexdigest()

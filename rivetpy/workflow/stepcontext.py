@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 from collections.abc import Callable
 
 from rivetpy.codec import Value
 from rivetpy.identity import Key
+from rivetpy.workflow.entries import StepEntry
 from rivetpy.workflow.errors import WorkflowUsageError
+from rivetpy.workflow.location import name_of, split
 from rivetpy.workflow.port import ActorData, Port
 
 
@@ -41,25 +44,20 @@ class Abort(threading.Event):
 class StepContext:
     """One attempt of a step."""
 
-    def __init__(
-        self,
-        port: Port,
-        data: ActorData,
-        name: str,
-        attempt: int,
-        idempotency_key: str,
-        given_up: Callable[[], bool],
-    ) -> None:
+    def __init__(self, port: Port, data: ActorData, entry: StepEntry, given_up: Callable[[], bool]) -> None:
         self._port = port
         self._data: ActorData | None = data
-        self._step_name = name
+        self._location = entry.location
         #: 1 for the first attempt.
-        self.attempt = attempt
-        #: Stable over attempts and replays, unique per entry: give it to services that deduplicate.
-        self.idempotency_key = idempotency_key
+        self.attempt = entry.attempts
         self._given_up = given_up
         self._abort: Abort | None = None
         self.queue = StepQueue(self)
+
+    @property
+    def idempotency_key(self) -> str:
+        """Stable over attempts and replays, unique per entry: give it to services that deduplicate."""
+        return hashlib.blake2b(f"{self.actor_id}:{self._location}".encode(), digest_size=16).hexdigest()
 
     @property
     def state(self) -> Value:
@@ -114,7 +112,7 @@ class StepContext:
     def _live(self) -> ActorData:
         if self._data is None:
             raise WorkflowUsageError(
-                f"The context of step {self._step_name!r} was used after the step ended; what it would change "
+                f"The context of step {name_of(split(self._location)[1])!r} was used after the step ended; what it would change "
                 "can no longer be recorded. Await everything a step starts before it returns."
             )
         return self._data
