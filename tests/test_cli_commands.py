@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from rivetpy import Registry, actor, queue, setup
+from rivetpy.cli import source
+from rivetpy.cli.engine_api import EngineApi
 from rivetpy.workflow import workflow
 from tests.support.actors import registry
 from tests.support.command import Ended, engine_thread, rivet
@@ -271,6 +273,28 @@ def test_failures_end_with_1_and_say_what_next(args: list[str], problem: str) ->
 def test_something_else_that_answers_is_no_engine(endpoint: str) -> None:
     ended = rivet("send", "lonely", "1", "--endpoint", f"{endpoint}/elsewhere")
     assert ended.code == 1
+
+
+def test_the_default_port_is_a_guess_that_touches_no_other_project(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RIVET_ENDPOINT")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(source, "DEFAULT_URL", endpoint)
+    done("call", "ping")
+    (tmp_path / "registry.py").touch()
+    metadata = {"registry": str(tmp_path / "registry.py"), "actorNames": {}}
+    monkeypatch.setattr(EngineApi, "metadata", lambda engine: metadata)
+    done("actors")
+    metadata["registry"] = "/another/registry.py"
+    for command in (["actors"], ["send", "lonely", "1"]):
+        ended = rivet(*command)
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err.splitlines() == [
+            f"the engine at {endpoint} runs another registry, /another/registry.py",
+            "error: No engine runs for this directory. Start one: rivet dev (or name it: --endpoint URL)",
+        ]
+    done("actors", "--endpoint", endpoint)
 
 
 def test_a_token_opens_an_engine_that_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,8 @@ def _describe(name: str, about: Report) -> str:
 def _example(launch: Launch, port: int, actors: Report) -> str:
     """A command that works as it is from the directory `rivet dev` was started in."""
     found = find_engine(None, None, Path.cwd())
-    there = port == DEFAULT_PORT or (found.directory is not None and found.directory == launch.data_dir)
+    guessed = port == DEFAULT_PORT and found.registry in {None, launch.registry.path}
+    there = found.directory == launch.data_dir or (guessed and not found.directory_named)
     where = "" if there else f" --endpoint http://127.0.0.1:{port}"
     for key, command, body in (("queues", "send", """ '{"delta":1}'"""), ("actions", "call", "")):
         declared = [(actor, each) for actor, about in actors.items() for each in about[key]]

@@ -54,7 +54,11 @@ async def _serve(
         host,
         token=os.environ.get("RIVET_TOKEN") or None,
         local_only=is_loopback(listener.getsockname()[0]),
-        details={"dataDir": str(launch.data_dir), "durability": launch.durability},
+        details={
+            "registry": str(launch.registry.path),
+            "dataDir": str(launch.data_dir),
+            "durability": launch.durability,
+        },
     )
     ready = asyncio.create_task(_report_ready(started, report))
     try:

@@ -96,16 +96,34 @@ def _place(common: Common) -> Place:
 
 
 def _answering(place: Place, common: Common) -> Endpoint | None:
-    """The engine on record, else whatever listens at the default port; None when nothing does."""
-    url = place.endpoint or (None if place.directory_named else DEFAULT_URL)
-    if url is None:
+    """The engine on record, else the one at the default port if it may be meant; None when nothing listens."""
+    if place.endpoint is not None:
+        endpoint = find_endpoint(place.endpoint, namespace=common.namespace)
+        return endpoint if _listens(endpoint) else None
+    endpoint = find_endpoint(DEFAULT_URL, namespace=common.namespace)
+    if place.directory_named or not _listens(endpoint) or _runs_another(endpoint, place):
         return None
-    endpoint = find_endpoint(url, namespace=common.namespace)
+    return endpoint
+
+
+def _listens(endpoint: Endpoint) -> bool:
     try:
         socket.create_connection((endpoint.host, endpoint.port), timeout=CONNECT_TIMEOUT).close()
     except OSError:
-        return None
-    return endpoint
+        return False
+    return True
+
+
+def _runs_another(endpoint: Endpoint, place: Place) -> bool:
+    """Whether the engine at the default port is that of another project: a guess must not touch its actors."""
+    if place.registry is None:
+        return False
+    with contextlib.closing(EngineApi(endpoint)) as engine:
+        registry = engine.metadata().get("registry")
+    if registry in {None, str(place.registry)}:
+        return False
+    print(f"the engine at {endpoint.url} runs another registry, {registry}", file=sys.stderr)
+    return True
 
 
 def _no_engine(place: Place) -> str:
@@ -113,4 +131,4 @@ def _no_engine(place: Place) -> str:
         return f"No engine answers at {place.endpoint}. Start one: rivet dev"
     if place.directory_named:
         return f"No engine runs on {place.directory}. Start one: rivet dev --data-dir {place.directory}"
-    return f"No engine answers at {DEFAULT_URL}. Start one: rivet dev (or name it: --endpoint URL)"
+    return "No engine runs for this directory. Start one: rivet dev (or name it: --endpoint URL)"

@@ -42,6 +42,8 @@ class Place:
     endpoint: str | None
     #: None: not known (no registry here, and none was named).
     directory: Path | None
+    #: The file of the registry that is here, if there is one.
+    registry: Path | None = None
     #: Whether a person named the one or the other, so that no guess must replace it.
     endpoint_named: bool = False
     directory_named: bool = False
@@ -60,11 +62,11 @@ def find_engine(
     Without any of them ``endpoint`` is None; the caller may then try the default port.
     """
     endpoint = endpoint or environ.get("RIVET_ENDPOINT") or None
+    ref = _project(cwd)
     named = override is not None or bool(environ.get("RIVET_DATA_DIR"))
-    directory = _project_data(override, cwd, environ)
-    if endpoint is not None:
-        return Place(endpoint, directory, endpoint_named=True, directory_named=named)
-    return Place(endpoint_of(directory) if directory else None, directory, directory_named=named)
+    directory = data_dir(ref, override, environ) if ref or named else None
+    found = endpoint or (endpoint_of(directory) if directory else None)
+    return Place(found, directory, ref.path if ref else None, endpoint is not None, named)
 
 
 def endpoint_of(directory: Path) -> str | None:
@@ -78,10 +80,8 @@ def endpoint_of(directory: Path) -> str | None:
     return f"http://[{host}]:{owner.port}" if ":" in host else f"http://{host}:{owner.port}"
 
 
-def _project_data(override: Path | None, cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    if override is not None or environ.get("RIVET_DATA_DIR"):
-        return data_dir(None, override, environ)
+def _project(cwd: Path) -> RegistryRef | None:
     try:
-        return data_dir(find_registry(None, cwd), None, environ)
+        return find_registry(None, cwd)
     except RegistryError:
         return None
