@@ -32,7 +32,9 @@ def test_the_shell_understands_its_script(shell: str) -> None:
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     command = tmp_path / "rivet"
-    command.write_text("#!/bin/sh\nexec " + " ".join(f"'{part}'" for part in RIVET[:2]) + f' "{RIVET[2]}" "$@"\n')
+    command.write_text(
+        "#!/bin/sh\nexec " + " ".join(f"'{part}'" for part in RIVET[:2]) + f' "{RIVET[2]}" "$@"\n'
+    )
     command.chmod(0o755)
     script = f"""
     source '{ROOT}/completions/rivet.bash'
