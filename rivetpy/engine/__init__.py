@@ -1,0 +1,1 @@
+"""The engine: the host behind HTTP (spec wire)."""

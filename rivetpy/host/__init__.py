@@ -2,6 +2,6 @@
 
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.host import Host
-from rivetpy.host.instance import SendResult
+from rivetpy.host.queues import SendResult
 
 __all__ = ["Host", "HostEvent", "SendResult", "Watcher"]

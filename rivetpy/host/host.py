@@ -16,8 +16,9 @@ from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host.events import HostEvent, Watcher
-from rivetpy.host.instance import Instance, Rows, SendResult
+from rivetpy.host.instance import Instance, Rows
 from rivetpy.host.offline import view_rows
+from rivetpy.host.queues import SendResult
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.view import ActorView
 from rivetpy.identity import Key, format_key, new_id
@@ -100,7 +101,7 @@ class Host:
             existing = await self._store.find(namespace, name, key)
             if existing is not None:
                 raise _duplicate(existing)
-            return (await self._create((namespace, name, key), input)).row
+            return (await self._create((namespace, name, key), input)).core.row
 
     async def get_or_create(
         self, namespace: str, name: str, key: Key, input: Value = None
@@ -108,23 +109,23 @@ class Host:
         """The actor of this identity, made when there is none; and whether it was made."""
         identity = (namespace, name, key)
         if (actor_id := self._by_identity.get(identity)) is not None:
-            return self._awake[actor_id].row, False
+            return self._awake[actor_id].core.row, False
         async with self._lock(identity):
             existing = await self._store.find(namespace, name, key)
             if existing is not None:
                 return existing, False
-            return (await self._create(identity, input)).row, True
+            return (await self._create(identity, input)).core.row, True
 
     async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None:
         """The actor of this identity, if there is one."""
         if (actor_id := self._by_identity.get((namespace, name, key))) is not None:
-            return self._awake[actor_id].row
+            return self._awake[actor_id].core.row
         return await self._store.find(namespace, name, key)
 
     async def get(self, actor_id: str) -> ActorRow | None:
         """The actor with this id, destroyed or not."""
         instance = self._awake.get(actor_id)
-        return instance.row if instance is not None else await self._store.get(actor_id)
+        return instance.core.row if instance is not None else await self._store.get(actor_id)
 
     async def list(
         self,
@@ -193,21 +194,21 @@ class Host:
         timeout: float | None = None,
         idempotency_key: str | None = None,
     ) -> SendResult:
-        """Enqueue a message, waking the actor; see `Instance.send`."""
+        """Enqueue a message, waking the actor; see `Queues.send`."""
         async with self._busy(actor_id) as instance:
-            return await instance.send(
+            return await instance.queues.send(
                 queue, body, wait=wait, timeout=timeout, idempotency_key=idempotency_key
             )
 
     async def set_state(self, actor_id: str, state: Value) -> None:
         """Replace an actor's state."""
         async with self._busy(actor_id) as instance:
-            await instance.set_state(state)
+            await instance.core.replace_state(state)
 
     async def drop_messages(self, actor_id: str, ids: Collection[int] | None) -> int:
         """Delete waiting messages of an actor (None: all); how many."""
         async with self._busy(actor_id) as instance:
-            return await instance.drop_messages(ids)
+            return await instance.queues.drop(ids)
 
     async def sleep(self, actor_id: str) -> None:
         """Put an actor away now; it comes back when something comes for it."""
@@ -235,7 +236,7 @@ class Host:
         """The actor, awake and kept awake meanwhile."""
         instance = self._awake.get(actor_id) or await self._wake(actor_id)
         instance.busy += 1
-        instance.activity += 1
+        instance.core.activity += 1
         try:
             yield instance
         finally:
@@ -261,7 +262,7 @@ class Host:
         return Instance(row, definition, rows, self._store, self._clock, self._watch, self._broken)
 
     def _start(self, instance: Instance, *, crashed: bool) -> Instance:
-        row = instance.row
+        row = instance.core.row
         self._awake[row.id] = instance
         self._by_identity[row.namespace, row.name, row.key] = row.id
         instance.on_rest = lambda: self._rest(instance)
@@ -270,7 +271,7 @@ class Host:
         return instance
 
     def _forget(self, instance: Instance) -> None:
-        row = instance.row
+        row = instance.core.row
         if self._awake.get(row.id) is instance:
             del self._awake[row.id]
             self._by_identity.pop((row.namespace, row.name, row.key), None)
@@ -279,7 +280,7 @@ class Host:
 
     def _rest(self, instance: Instance) -> None:
         """The instance may have become idle: see to it in its sleep_timeout."""
-        options = instance.definition.options
+        options = instance.core.definition.options
         actor_id = instance.actor_id
         if (
             options.no_sleep
@@ -289,12 +290,14 @@ class Host:
         ):
             return
         loop = asyncio.get_running_loop()
-        self._idle[actor_id] = loop.call_later(options.sleep_timeout, self._look, instance, instance.activity)
+        self._idle[actor_id] = loop.call_later(
+            options.sleep_timeout, self._look, instance, instance.core.activity
+        )
 
     def _look(self, instance: Instance, activity: int) -> None:
         """One sleep_timeout later: put it away if nothing happened meanwhile."""
         self._idle.pop(instance.actor_id, None)
-        if instance.resting and instance.activity == activity:
+        if instance.resting and instance.core.activity == activity:
             self._spawn(self._put_away_quietly(instance.actor_id))
         elif not instance.diverged:
             self._rest(instance)
@@ -310,7 +313,7 @@ class Host:
                 return
             self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
             await instance.put_away(
-                instance.definition.options.sleep_grace_period if grace is None else grace
+                instance.core.definition.options.sleep_grace_period if grace is None else grace
             )
             self._alarms_changed.set()
 
@@ -320,7 +323,7 @@ class Host:
             return
         self._forget(instance)
         instance.abandon(error)
-        self._tell(instance.row, "actor_failed", f"put away: {error.message}", failure_of(error))
+        self._tell(instance.core.row, "actor_failed", f"put away: {error.message}", failure_of(error))
         if not self._stopping:
             asyncio.get_running_loop().call_later(
                 RETRY_PAUSE / 1000, lambda: self._spawn(self._try_wake(instance.actor_id))

@@ -49,8 +49,8 @@ class WorkflowContext:
         """Run ``function(step_ctx, *args)`` once and record its result (spec workflows 3).
 
         An ``async def`` runs on the event loop, a ``def`` in a thread. A failed attempt is tried again up to
-        ``max_retries`` times, after min(retry_backoff_max, retry_backoff_base * 2**attempts) seconds. ``timeout`` is per
-        attempt (0 or None: none) and final unless ``retry_on_timeout``. An ``ephemeral`` step is recorded
+        ``max_retries`` times, after min(retry_backoff_max, retry_backoff_base * 2**attempts) seconds. ``timeout``
+        is per attempt (0 or None: none) and final unless ``retry_on_timeout``. An ``ephemeral`` step is recorded
         with the next thing that is.
 
         Raises `StepExhaustedError`, `StepCriticalError` or `StepTimeoutError`.
@@ -72,10 +72,10 @@ class WorkflowContext:
         history_prune_interval: int = loops.DEFAULT_PRUNE_INTERVAL,
         history_size: int | None = None,
     ) -> Value:
-        """Call ``function(loop_ctx)``, or ``function(loop_ctx, state)``, until it returns `Loop.break_` (spec workflows 5).
+        """Call ``function(loop_ctx)``, or ``function(loop_ctx, state)``, until it breaks (spec workflows 5).
 
-        Returns the break value. Iterations older than ``history_size`` (default: the interval) are forgotten
-        every ``history_prune_interval`` iterations.
+        Returns the value given to `Loop.break_`. Every ``history_prune_interval`` iterations, those older than
+        ``history_size`` (default: the interval) are forgotten.
         """
 
         def iterate(scope: Scope, carried: Value) -> Value:

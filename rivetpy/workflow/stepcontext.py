@@ -111,8 +111,9 @@ class StepContext:
 
     def _live(self) -> ActorData:
         if self._data is None:
+            name = name_of(split(self._location)[1])
             raise WorkflowUsageError(
-                f"The context of step {name_of(split(self._location)[1])!r} was used after the step ended; what it would change "
+                f"The context of step {name!r} was used after the step ended; what it would change "
                 "can no longer be recorded. Await everything a step starts before it returns."
             )
         return self._data

@@ -1,0 +1,127 @@
+"""What all parts of an awake actor share: who it is, its state, and the one way to write (spec actors 2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from rivetpy import codec
+from rivetpy.actors import ActorDefinition
+from rivetpy.clock import Clock
+from rivetpy.codec import Value
+from rivetpy.errors import RivetError, StoreError
+from rivetpy.host.statecell import StateCell, no_state
+from rivetpy.store import ActorRow, Batch, Store
+from rivetpy.workflow import layout
+
+
+class Core:
+    """An actor in memory. Everything it commits goes through `write`."""
+
+    def __init__(
+        self,
+        row: ActorRow,
+        definition: ActorDefinition,
+        stored: dict[bytes, bytes],
+        store: Store,
+        clock: Clock,
+        on_refused: Callable[[StoreError], None],
+    ) -> None:
+        self.row = row
+        self.definition = definition
+        self.clock = clock
+        self.input: Value = codec.decode(stored[layout.INPUT]) if layout.INPUT in stored else None
+        self.cell: StateCell | None = None
+        if definition.shape is not None and layout.STATE in stored:
+            self.cell = StateCell(definition.shape, stored[layout.STATE])
+        #: Grows with everything that happens: an actor is idle when it stands still.
+        self.activity = 0
+        #: Set when the actor is no longer ours to write.
+        self.gone = False
+        self._store = store
+        self._on_refused = on_refused
+        self._loop = asyncio.get_running_loop()  # steps written as `def` touch the state from a thread
+        self._open_steps: dict[object, asyncio.Future[None]] = {}
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    def batch(self) -> Batch:
+        """An empty batch for this actor."""
+        return Batch(self.row.id)
+
+    async def write(self, batch: Batch) -> None:
+        """Commit. Raises `StoreError`, after telling the host: what is in memory is then no longer what is stored."""
+        if self.gone:
+            raise self.restarting()
+        self.activity += 1
+        try:
+            await self._store.commit(batch)
+        except StoreError as error:
+            self._on_refused(error)
+            raise
+
+    def restarting(self) -> RivetError:
+        """The error that tells a client to try again in a moment."""
+        return RivetError(
+            "actor", "restarting", f"Actor {self.row.name!r} is restarting. Try again in a moment."
+        )
+
+    # -- state -------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> Value:
+        """The object user code works on. Raises RivetError ``actor.state_not_enabled``."""
+        return self._cell().value
+
+    @state.setter
+    def state(self, value: Value) -> None:
+        self._cell().value = value
+
+    def _cell(self) -> StateCell:
+        if self.cell is None:
+            raise no_state(self.row.name)
+        return self.cell
+
+    def stage_state(self, batch: Batch) -> None:
+        """Put the state into a batch if it changed. Raises `EncodeError` when it can't be stored."""
+        if self.cell is not None and (data := self.cell.change()) is not None:
+            batch.puts[layout.STATE] = data
+            self.cell.data = data
+
+    async def replace_state(self, plain: Value) -> None:
+        """Take another state. Raises `EncodeError`, or RivetError ``actor.state_invalid``."""
+        self._cell().replace(plain)
+        await self.write_state()
+
+    async def write_state(self) -> None:
+        """Commit the state if it changed."""
+        batch = self.batch()
+        self.stage_state(batch)
+        if batch.puts:
+            await self.write(batch)
+
+    # -- steps that have the state in hand ---------------------------------------------------------------
+
+    def step_touched(self, step: object) -> None:
+        """A running step reached for the state: until it is settled its changes are half done."""
+        self._open_steps[step] = self._loop.create_future()
+
+    def step_settled(self, step: object) -> None:
+        """The step's attempt is recorded or given up."""
+        future = self._open_steps.pop(step, None)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    def settle_all(self) -> None:
+        """No step runs any more."""
+        for step in list(self._open_steps):
+            self.step_settled(step)
+
+    def half_done(self) -> bytes | None:
+        """The state as a step that is still running left it, if it changed it."""
+        return self.cell.change() if self._open_steps and self.cell is not None else None
+
+    async def steps_settled(self) -> None:
+        """Wait until no running step has the state in hand."""
+        while self._open_steps:
+            await asyncio.wait(list(self._open_steps.values()))

@@ -1,0 +1,146 @@
+"""An actor's queues as senders and its workflow use them (spec workflows 7, actors 6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.errors import RivetError, did_you_mean
+from rivetpy.host.core import Core
+from rivetpy.host.mailbox import Mailbox
+from rivetpy.host.senders import Seen, Senders
+from rivetpy.store import Batch
+from rivetpy.workflow.entries import Message
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """What became of a send: ``completed`` (with the response, when waited for) or ``timedOut``."""
+
+    status: str
+    response: Value = None
+
+
+class Queues:
+    """Checks, stores and hands out messages. ``on_arrival`` is told the queue of each that became durable."""
+
+    def __init__(
+        self, core: Core, mailbox: Mailbox, senders: Senders, on_arrival: Callable[[str], None]
+    ) -> None:
+        self.mailbox = mailbox
+        self.senders = senders
+        self._core = core
+        self._on_arrival = on_arrival
+
+    # -- sending -----------------------------------------------------------------------------------------
+
+    async def send(
+        self,
+        queue: str,
+        body: Value,
+        *,
+        wait: bool = False,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> SendResult:
+        """Enqueue a message, durable when this returns; with ``wait``, return when it is completed or ``timeout``
+        seconds passed (then the message stays in the queue).
+
+        A second send with the same idempotency key enqueues nothing and gets the first one's result.
+        """
+        message, seen = await self._enqueue_once(queue, body, idempotency_key)
+        if not wait:
+            return SendResult("completed")
+        if seen is not None and seen.completed:
+            return SendResult("completed", None if seen.response is None else codec.decode(seen.response))
+        try:
+            async with asyncio.timeout(timeout):
+                return SendResult("completed", codec.decode(await self.senders.wait(message)))
+        except TimeoutError:
+            return SendResult("timedOut")
+
+    async def _enqueue_once(
+        self, queue: str, body: Value, idempotency_key: str | None
+    ) -> tuple[int, Seen | None]:
+        """The id of the message, new or of the earlier send with this key; and what is known of that one."""
+        now = self._core.clock.now()
+        if idempotency_key is not None and (earlier := self.senders.seen(idempotency_key, now)) is not None:
+            await earlier.durable.wait()
+            return earlier.message, earlier
+        batch = self._core.batch()
+        message = self.stage(batch, queue, self.checked_body(queue, body), idempotency_key)
+        seen = self.senders.remember(batch, message)
+        await self._core.write(batch)
+        if seen is not None:
+            seen.durable.set()
+        self.arrived([message])
+        return message.id, seen
+
+    def checked_body(self, queue: str, body: Value, more: int = 0) -> bytes:
+        """The encoded body of a message that may be enqueued; ``more`` counts others on their way.
+
+        Raises RivetError ``queue.not_declared``, ``message_invalid``, ``message_too_large``, ``full``.
+        """
+        self.check_declared([queue])
+        data, plain = codec.reread(body)
+        self._core.definition.queues[queue].checked(queue, plain)
+        options = self._core.definition.options
+        if len(data) > options.max_queue_message_size:
+            raise RivetError(
+                "queue",
+                "message_too_large",
+                f"The message for queue {queue!r} has {len(data)} bytes; {options.max_queue_message_size} are allowed "
+                "(ActorOptions.max_queue_message_size). Send a reference to large data instead.",
+                {"size": len(data), "limit": options.max_queue_message_size},
+            )
+        if len(self.mailbox) + more >= options.max_queue_size:
+            raise RivetError(
+                "queue",
+                "full",
+                f"The queues of {self._core.row.name!r} hold {options.max_queue_size} messages, the most allowed "
+                "(ActorOptions.max_queue_size). Send again once some were handled.",
+                {"limit": options.max_queue_size},
+            )
+        return data
+
+    def check_declared(self, names: Collection[str]) -> None:
+        """Raises RivetError ``queue.not_declared``, naming the nearest that is."""
+        known = self._core.definition.queues
+        for name in names:
+            if name not in known:
+                raise RivetError(
+                    "queue",
+                    "not_declared",
+                    f"Actor {self._core.row.name!r} declares no queue {name!r}. {did_you_mean(name, known)}",
+                    {"queue": name, "queues": sorted(known)},
+                )
+
+    # -- storing -----------------------------------------------------------------------------------------
+
+    def stage(self, batch: Batch, queue: str, data: bytes, idempotency_key: str | None = None) -> Message:
+        """Put a message into a batch; `arrived` must follow once that is durable."""
+        return self.mailbox.stage(batch, queue, data, self._core.clock.now(), idempotency_key)
+
+    def arrived(self, messages: Collection[Message]) -> None:
+        """The messages are durable: whoever waits may have them."""
+        for message in messages:
+            self.mailbox.arrived(message)
+            self._on_arrival(message.queue)
+
+    async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
+        """Remove a message and remember its response, in the batch; then answer whoever waits for it."""
+        self.senders.complete(batch, message, response)
+        await self._core.write(batch)
+        self.mailbox.answered(message.id)
+        self.senders.answer(message.id, response)
+
+    async def drop(self, ids: Collection[int] | None) -> int:
+        """Delete waiting messages (None: all of them); how many."""
+        batch = self._core.batch()
+        gone = self.mailbox.drop(batch, ids)
+        if gone:
+            await self._core.write(batch)
+        return len(gone)
