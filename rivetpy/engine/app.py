@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from rivetpy.engine.door import Door, cors_headers
 from rivetpy.engine.gateway import Gateway
-from rivetpy.engine.http import Answer, error_answer, raw_path
+from rivetpy.engine.http import Answer, cut_short, error_answer, raw_path
 from rivetpy.engine.management import Management
 from rivetpy.host import Host
 from rivetpy.identity import new_id
@@ -39,6 +39,10 @@ class Engine:
             answer = await self._answer(request, ray_id)
         except ClientDisconnect:
             return
+        except asyncio.CancelledError:
+            if not self.stopping.is_set():
+                raise
+            answer = error_answer(cut_short(), ray_id)  # the server's grace is over; these are the last words
         except Exception as error:
             answer = error_answer(error, ray_id)
         answer.headers.append((b"x-rivet-ray-id", ray_id.encode()))

@@ -123,15 +123,20 @@ async def while_connected(receive: Receive, stopping: asyncio.Event, work: Corou
             return working.result()
         if gone.done():
             raise ClientDisconnect
-        raise RivetError(
-            "guard",
-            "tunnel_response_closed",
-            "The engine is stopping. The message may be stored, its response was not awaited; "
-            "a send with an idempotency key can be repeated safely.",
-            status=503,
-        )
+        raise cut_short()
     finally:
         await _end(tasks)
+
+
+def cut_short() -> RivetError:
+    """The engine stops and does not wait for the answer. Nobody may take it for work that was not done."""
+    return RivetError(
+        "guard",
+        "tunnel_response_closed",
+        "The engine stopped before the answer was there; the request may have run or may yet. "
+        "A send with an idempotency key can be repeated safely.",
+        status=503,
+    )
 
 
 async def _end(tasks: list[asyncio.Future[object]]) -> None:

@@ -12,6 +12,8 @@ from starlette.applications import Starlette
 
 #: Seconds that requests in progress get after the stop.
 GRACE = 10.0
+#: Seconds that cancelled requests get to say so.
+LAST_WORDS = 1.0
 #: Seconds an idle connection stays open: longer than clients keep theirs, so that they close first.
 KEEP_ALIVE = 75
 
@@ -52,18 +54,44 @@ async def serve(
         access_log=False,
         log_config=None,
         server_header=False,
-        timeout_graceful_shutdown=max(1, round(grace)),
+        proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
         ws="none",
     )
     async with app.router.lifespan_context(app):
         server = _Server(config, started or asyncio.Event())
-        serving = asyncio.create_task(server.serve([sock.dup()]))
+        serving = asyncio.create_task(server.serve([_without_delay(sock)]))
         stopping = asyncio.create_task((stop or asyncio.Event()).wait())
         try:
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
             app.state.stopping.set()
-            server.should_exit = True
-            await asyncio.shield(serving)
+            await _end(server, serving, grace)
+
+
+async def _end(server: _Server, serving: asyncio.Task[None], grace: float) -> None:
+    """Let requests finish, then cancel them (the engine answers that), then leave whoever does not listen."""
+    server.should_exit = True
+    await asyncio.wait((serving,), timeout=grace)
+    for request in tuple(server.server_state.tasks):
+        request.cancel()
+    await asyncio.wait((serving,), timeout=LAST_WORDS)
+    server.force_exit = True
+    await asyncio.wait((serving,), timeout=LAST_WORDS)
+    if serving.cancel():
+        await asyncio.gather(serving, return_exceptions=True)
+    else:
+        serving.result()
+
+
+def _without_delay(sock: socket.socket) -> socket.socket:
+    """A duplicate whose connections send the parts of an answer at once.
+
+    Connections inherit it. asyncio sets it only on sockets it made itself; without it, head and body of an
+    answer wait for each other's acknowledgement: 40 ms a request.
+    """
+    own = sock.dup()
+    if own.family in {socket.AF_INET, socket.AF_INET6}:
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return own
