@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,10 +118,11 @@ def test_files_are_small_enough_to_read() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = []
-    for path in sources("rivetpy", "tests", "examples", "benchmarks"):
-        if not ast.get_docstring(parse(path)) and (path.read_text() or path.is_relative_to(PACKAGE)):
-            silent.append(str(path.relative_to(ROOT)))
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in sources("rivetpy", "tests", "examples", "benchmarks")
+        if not ast.get_docstring(parse(path)) and (path.read_text() or path.is_relative_to(PACKAGE))
+    ]
     assert not silent, f"no docstring: {silent}"
 
 
@@ -184,8 +186,38 @@ def test_nothing_speaks_of_the_workplace() -> None:
         assert not [word for word in FOREIGN if word in text], path
 
 
-def pyproject() -> dict[str, dict[str, object]]:
+def pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+#: What is used only where it is there already, and why it is.
+BROUGHT_ALONG = {"uvloop": "by uvicorn[standard]", "msgspec": "by users whose state is a struct"}
+
+
+@pytest.mark.parametrize(
+    ("folders", "extra"),
+    [(["rivetpy"], None), (["tests", "examples", "benchmarks"], "test")],
+    ids=["package", "development"],
+)
+def test_what_is_imported_is_declared(folders: list[str], extra: str | None) -> None:
+    project = pyproject()["project"]
+    requirements = project["dependencies"] + (project["optional-dependencies"][extra] if extra else [])
+    declared = {re.split(r"[\[><=~]", requirement)[0] for requirement in requirements}
+    ours = {"rivetpy", "tests", "benchmarks", *(path.stem for path in sources("examples"))}
+    used = {
+        (name.split(".")[0], str(path.relative_to(ROOT)))
+        for path in sources(*folders)
+        for node in ast.walk(parse(path))
+        for name in names_of(node)
+    }
+    known = declared | ours | sys.stdlib_module_names | BROUGHT_ALONG.keys()
+    assert not sorted((name, path) for name, path in used if name not in known)
+
+
+def names_of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 def test_the_versions_agree() -> None:
