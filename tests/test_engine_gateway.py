@@ -255,6 +255,21 @@ def test_an_engine_that_stops_ends_the_waits() -> None:
     run(main())
 
 
+def test_a_sender_whose_actor_is_put_away_is_not_told_to_send_again() -> None:
+    async def main() -> None:
+        async with serving(registry()) as client:
+            await client.act("nothing")
+            waiting = asyncio.create_task(client.send("idle", body=1, wait=True))
+            await asyncio.sleep(1)
+            row = await client.host.find("default", "counter", ("main",))
+            assert row is not None
+            await client.host.sleep(row.id)
+            assert error_of(await waiting) == (503, "guard.tunnel_response_closed")
+            assert (await client.inspect("GET", "queue")).json()["size"] == 1
+
+    run(main())
+
+
 class Sender:
     """A raw ASGI client that can go away in the middle."""
 

@@ -10,6 +10,7 @@ from rivetpy.actors import ActorOptions
 from rivetpy.engine.http import (
     TEXT,
     Answer,
+    cut_short,
     error_answer,
     header_text,
     json_answer,
@@ -124,7 +125,13 @@ class Gateway:
         longest = self._options(row.name).action_timeout
         cut = None if message.timeout is not None and message.timeout <= longest else longest
         work = within(cut, self._send(row, name, message))
-        return await while_connected(request.receive, self._stopping, work)
+        try:
+            return await while_connected(request.receive, self._stopping, work)
+        except RivetError as error:
+            if (error.group, error.code) != ("actor", "restarting"):
+                raise
+            # "Did not run, send again" would be wrong: the message may be in the queue already.
+            raise cut_short() from error
 
     async def _send(self, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
         sent = await self._host.send(
