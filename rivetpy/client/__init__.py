@@ -6,9 +6,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rivetpy.client.handles import Client
+    from rivetpy.client.handles import Actors, Client, Handle
+    from rivetpy.wire.bodies import QueueReply
 
-__all__ = ["create_client"]
+__all__ = ["Actors", "Client", "Handle", "QueueReply", "create_client"]
+
+#: Loaded when first asked for: the command line uses the other transport, and has no time for httpx.
+_LAZY = dict.fromkeys(("Actors", "Client", "Handle"), "rivetpy.client.handles") | {
+    "QueueReply": "rivetpy.wire.bodies"
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'rivetpy.client' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)
 
 
 def create_client(

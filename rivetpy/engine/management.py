@@ -64,9 +64,8 @@ class Management:
                 return json_answer({})
             case "GET", ("namespaces",):
                 return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
-        raise RivetError(
-            "api", "not_found", f"There is no {request.method} {request.url.path} here.", status=404
-        )
+        what = f"{request.method} /{'/'.join(path)}"
+        raise RivetError("api", "not_found", f"There is no {what} here.", status=404)
 
     def _metadata(self) -> JsonObject:
         return {

@@ -54,7 +54,7 @@ def _decode(data: bytes) -> Value:
     stream = io.BytesIO(data)
     problem: object = "something follows the value"
     try:
-        value = from_json(cbor2.load(stream, allow_duplicate_keys=False))
+        value = from_json(cbor2.load(stream))
         if stream.tell() == len(data):
             return value
     except (cbor2.CBORError, JsonError, ValueError, TypeError, RecursionError) as error:
