@@ -46,6 +46,7 @@ def test_what_the_engine_is() -> None:
             assert "clientEndpoint" not in metadata
             health = (await client.get("/health")).json()
             assert health == {"runtime": "engine", "status": "ok", "version": rivetpy.__version__}
+            assert (await client.http.head("/health")).status_code == 200
             names = (await client.get(f"/actors/names?{IN}")).json()
             assert names == {"names": metadata["actorNames"], "pagination": {"cursor": None}}
             namespaces = (await client.get("/namespaces")).json()["namespaces"]
