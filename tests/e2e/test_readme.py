@@ -21,6 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rivetpy import Registry
 from tests.support.engine import EXAMPLES, RIVET, ROOT, environment, kill_all
 
 READING = ("cat ", "rivet actors", "rivet call getState", "rivet history", "rivet state", "rivet queue")
@@ -146,6 +147,14 @@ def test_the_tour_prints_what_the_readme_says(shell: Shell) -> None:
         assert re.fullmatch(pattern(exchange.expected), shown), (
             f"$ {exchange.command}\n{shown}\nbut the README says:\n{exchange.expected}"
         )
+
+
+def test_the_first_code_of_the_readme_is_a_registry() -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    registry = names["registry"]
+    assert isinstance(registry, Registry) and registry.actors["shop"].has_workflow
 
 
 def test_dots_stand_for_what_differs_and_nothing_else() -> None:
