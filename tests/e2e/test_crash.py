@@ -188,10 +188,11 @@ def check_log(api: StandIn, load: Load, seen: dict[str, int], rounds: int) -> No
     print(f"{rounds} rounds, {len(executions)} steps, {repeats} of them cut off and run again")
 
 
-def run_rounds(rounds: int, data: Path) -> None:
+def run_rounds(rounds: int, data: Path, *options: str) -> None:
     seed = int(os.environ.get("CRASH_SEED") or random.SystemRandom().getrandbits(32))
     print(f"CRASH_SEED={seed}")
-    with stand_in(delay=0.003) as api, engine(EXAMPLES / "registry.py", data, api=api) as running:
+    registry = EXAMPLES / "registry.py"
+    with stand_in(delay=0.003) as api, engine(registry, data, api=api, options=options) as running:
         asyncio.run(crash(running, api, rounds, seed))
 
 
@@ -200,5 +201,6 @@ def test_nothing_is_lost_over_some_kills(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_nothing_is_lost_over_many_kills(tmp_path: Path) -> None:
-    run_rounds(60, tmp_path)
+@pytest.mark.parametrize("options", ["", "--strict-replay", "--durability=process"])
+def test_nothing_is_lost_over_many_kills(tmp_path: Path, options: str) -> None:
+    run_rounds(60, tmp_path, *options.split())
