@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
 from rivetpy.client.calls import Call, Reply
@@ -119,19 +119,23 @@ RESTARTING = error("actor", "restarting")
 CUT = error("guard", "tunnel_response_closed")
 
 
-class Script:
-    """Answers requests one after the other; counts them."""
+class Script(HttpTransport):
+    """Instead of asking anybody, answers requests one after the other; counts them."""
 
-    def __init__(self, *answers: tuple[int, bytes] | Exception) -> None:
+    def __init__(self, *answers: tuple[int, bytes] | RivetError) -> None:
+        super().__init__(Endpoint("http", "h", 1))
         self.answers = list(answers)
         self.count = 0
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    async def _exchange(self, call: Call[Any]) -> Reply:
         self.count += 1
         answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
+        if isinstance(answer, RivetError):
             raise answer
-        return httpx.Response(answer[0], content=answer[1])
+        return Reply(answer[0], {}, answer[1])
+
+
+LOST = RivetError("client", "connection_lost", "m")
 
 
 def call(*, idempotent: bool) -> Call[Any]:
@@ -146,27 +150,24 @@ def call(*, idempotent: bool) -> Call[Any]:
         ([error("guard", "service_unavailable"), OK], False, 2, None),
         ([CUT, OK], False, 1, "guard.tunnel_response_closed"),
         ([CUT, OK], True, 2, None),
-        ([httpx.ReadError("cut"), OK], False, 1, "client.connection_lost"),
-        ([httpx.ReadError("cut"), OK], True, 2, None),
-        ([httpx.ConnectError("refused"), OK], True, 1, "client.connection_failed"),
+        ([LOST, OK], False, 1, "client.connection_lost"),
+        ([LOST, OK], True, 2, None),
+        ([RivetError("client", "connection_failed", "m"), OK], True, 1, "client.connection_failed"),
         ([error("actor", "not_found", 404), OK], True, 1, "actor.not_found"),
         ([error("user", "no", 500), OK], True, 1, "user.no"),
         ([(502, b"<html>")], True, 1, "rivetkit.internal_error"),
     ],
 )
 def test_only_what_is_safe_is_sent_again(
-    answers: list[tuple[int, bytes] | Exception], idempotent: bool, sent: int, ends: str | None
+    answers: list[tuple[int, bytes] | RivetError], idempotent: bool, sent: int, ends: str | None
 ) -> None:
     script = Script(*answers)
 
     async def main() -> str | None:
-        transport = HttpTransport(Endpoint("http", "h", 1), httpx.MockTransport(script))
         try:
-            await transport.run(call(idempotent=idempotent))
+            await script.run(call(idempotent=idempotent))
         except RivetError as raised:
             return f"{raised.group}.{raised.code}"
-        finally:
-            await transport.close()
         return None
 
     assert run(main()) == ends
@@ -188,14 +189,54 @@ def test_a_send_is_idempotent_with_a_key() -> None:
     assert not requests.create(target).idempotent
 
 
+@pytest.mark.parametrize("body", [b"<html>", b"", b"[]", b"{}"])
+def test_an_answer_that_is_none(body: bytes) -> None:
+    made = Requests(Endpoint("http", "h", 1)).create(ByKey("c", ()))
+    with pytest.raises(RivetError) as raised:
+        made.result(Reply(200, {}, body))
+    assert (raised.value.group, raised.value.code) == ("client", "unreadable_answer")
+
+
 def test_a_result_is_only_read_from_a_good_answer() -> None:
     with pytest.raises(RivetError) as raised:
         call(idempotent=False).result(Reply(503, {"x-rivet-ray-id": "r"}, RESTARTING[1]))
     assert raised.value.ray_id == "r"
 
 
-def exchange(*turns: Callable[[socket.socket], None], idempotent: bool = False, calls: int = 1) -> list[Any]:
-    """What calls through one plain transport give, against a peer that takes these turns, one per connection."""
+Turn = Callable[[socket.socket], None]
+
+
+def plainly(endpoint: Endpoint, calls: int, idempotent: bool) -> list[Any]:
+    results: list[Any] = []
+    with PlainTransport(endpoint) as transport:
+        for _ in range(calls):
+            try:
+                results.append(transport.run(call(idempotent=idempotent)))
+            except RivetError as raised:
+                results.append(raised.code)
+    return results
+
+
+def asynchronously(endpoint: Endpoint, calls: int, idempotent: bool) -> list[Any]:
+    async def main() -> list[Any]:
+        transport = HttpTransport(endpoint)
+        results: list[Any] = []
+        for _ in range(calls):
+            try:
+                results.append(await transport.run(call(idempotent=idempotent)))
+            except RivetError as raised:
+                results.append(raised.code)
+        await transport.close()
+        return results
+
+    return asyncio.run(main())
+
+
+both_transports = pytest.mark.parametrize("carry", [plainly, asynchronously])
+
+
+def exchange(carry: Any, *turns: Turn, idempotent: bool = False, calls: int = 1) -> list[Any]:
+    """What calls through one transport give, against a peer that takes these turns, one per connection."""
 
     def serve() -> None:
         for turn in turns:
@@ -207,28 +248,19 @@ def exchange(*turns: Callable[[socket.socket], None], idempotent: bool = False, 
         sock.settimeout(5)
         thread = threading.Thread(target=serve)
         thread.start()
-        results: list[Any] = []
-        with PlainTransport(Endpoint("http", "127.0.0.1", sock.getsockname()[1])) as transport:
-            for _ in range(calls):
-                try:
-                    results.append(transport.run(call(idempotent=idempotent)))
-                except RivetError as raised:
-                    results.append(raised.code)
+        results: list[Any] = carry(Endpoint("http", "127.0.0.1", sock.getsockname()[1]), calls, idempotent)
         thread.join(5)
         return results
 
 
-def answering(*answers: tuple[int, bytes]) -> Callable[[socket.socket], None]:
+def answering(*answers: tuple[int, bytes], extra: bytes = b"") -> Turn:
     def turn(peer: socket.socket) -> None:
         for status, body in answers:
             take_request(peer)
-            peer.sendall(b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status, len(body), body))
+            head = b"HTTP/1.1 %d X\r\n%scontent-length: %d\r\n\r\n" % (status, extra, len(body))
+            peer.sendall(head + body)
 
     return turn
-
-
-def hanging_up(peer: socket.socket) -> None:
-    take_request(peer)
 
 
 def take_request(peer: socket.socket) -> None:
@@ -239,14 +271,39 @@ def take_request(peer: socket.socket) -> None:
         received += peer.recv(65536)
 
 
-def test_the_plain_transport_keeps_its_connection() -> None:
-    assert exchange(answering(OK, OK, RESTARTING, OK), calls=3) == [{"output": 1}] * 3
+def speaking(text: bytes) -> Turn:
+    def turn(peer: socket.socket) -> None:
+        take_request(peer)
+        peer.sendall(text)
+
+    return turn
 
 
-def test_the_plain_transport_sees_that_its_connection_was_closed() -> None:
-    assert exchange(answering(OK), answering(OK), calls=2) == [{"output": 1}] * 2
+@both_transports
+def test_a_connection_is_kept(carry: Any) -> None:
+    assert exchange(carry, answering(OK, OK, RESTARTING, OK), calls=3) == [{"output": 1}] * 3
 
 
-def test_the_plain_transport_repeats_what_may_have_run_only_when_safe() -> None:
-    assert exchange(hanging_up) == ["connection_lost"]
-    assert exchange(hanging_up, answering(OK), idempotent=True) == [{"output": 1}]
+@both_transports
+def test_a_kept_connection_that_was_closed_is_noticed(carry: Any) -> None:
+    assert exchange(carry, answering(OK), answering(OK), calls=2) == [{"output": 1}] * 2
+    closing = answering(OK, extra=b"connection: close\r\n")
+    assert exchange(carry, closing, answering(OK), calls=2) == [{"output": 1}] * 2
+
+
+@both_transports
+def test_what_may_have_run_is_repeated_only_when_safe(carry: Any) -> None:
+    assert exchange(carry, take_request) == ["connection_lost"]
+    assert exchange(carry, take_request, answering(OK), idempotent=True) == [{"output": 1}]
+
+
+@both_transports
+@pytest.mark.parametrize("text", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"])
+def test_half_an_answer_is_none(carry: Any, text: bytes) -> None:
+    assert exchange(carry, speaking(text)) == ["connection_lost"]
+
+
+@both_transports
+def test_an_answer_in_chunks(carry: Any) -> None:
+    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"
+    assert exchange(carry, speaking(b"HTTP/1.1 100 Continue\r\n\r\n" + chunked)) == [{}]

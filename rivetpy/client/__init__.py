@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Actors", "Client", "Handle", "QueueReply", "create_client"]
 
-#: Loaded when first asked for: the command line uses the other transport, and has no time for httpx.
+#: Loaded when first asked for: the command line uses the other transport, and has no time for asyncio.
 _LAZY = dict.fromkeys(("Actors", "Client", "Handle"), "rivetpy.client.handles") | {
     "QueueReply": "rivetpy.wire.bodies"
 }

@@ -9,6 +9,7 @@ from typing import Generic, NoReturn, TypeVar
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.errors import RivetError
 from rivetpy.wire.errors import read_error
+from rivetpy.wire.jsonvalue import JsonError
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -63,7 +64,12 @@ class Call(Generic[T_co]):
         """What the answer means. Raises the RivetError that the server answered with."""
         if not 200 <= reply.status < 300:
             raise read_error(reply.status, reply.body, reply.headers.get("x-rivet-ray-id"))
-        return self.read(reply.body)
+        try:
+            return self.read(reply.body)
+        except JsonError as error:
+            raise RivetError(
+                "client", "unreadable_answer", f"What answered is no engine of this protocol: {error.message}"
+            ) from None
 
     def retry_delay(self, error: RivetError, tries: int) -> float | None:
         """Seconds to wait before the next try after ``tries`` of them; None: give up."""

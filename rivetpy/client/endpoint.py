@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from rivetpy.errors import RivetError
 
@@ -23,10 +23,14 @@ class Endpoint:
     token: str | None = field(default=None, repr=False)
 
     @property
+    def authority(self) -> str:
+        """Host and port as a URL and a Host header write them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
     def url(self) -> str:
         """The address without namespace and token."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}{self.base}"
+        return f"{self.scheme}://{self.authority}{self.base}"
 
 
 def find_endpoint(
@@ -50,7 +54,7 @@ def find_endpoint(
         scheme=parts.scheme,
         host=parts.hostname,
         port=port,
-        base=parts.path.rstrip("/"),
+        base=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~"),
         namespace=_one("namespace", namespace, parts.username, "RIVET_NAMESPACE") or "default",
         token=_one("token", token, parts.password, "RIVET_TOKEN"),
     )

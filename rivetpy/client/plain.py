@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import select
 import time
 from types import TracebackType
 from typing import TypeVar
 
 from rivetpy.client.calls import Call, Reply, raise_lost, raise_not_connected
 from rivetpy.client.endpoint import Endpoint
+from rivetpy.client.sockets import closed_by_peer
 from rivetpy.errors import RivetError
 
 T = TypeVar("T")
@@ -71,7 +71,8 @@ class PlainTransport:
         return Reply(response.status, headers, body)
 
     def _connected(self) -> http.client.HTTPConnection:
-        if self._connection is not None and _closed_by_peer(self._connection):
+        connection = self._connection
+        if connection is not None and (connection.sock is None or closed_by_peer(connection.sock.fileno())):
             self.close()
         if self._connection is None:
             self._connection = self._connect()
@@ -87,9 +88,3 @@ class PlainTransport:
             raise_not_connected(self.endpoint, error.strerror or error)
         connection.sock.settimeout(self._timeout)
         return connection
-
-
-def _closed_by_peer(connection: http.client.HTTPConnection) -> bool:
-    """Whether an idle connection has something to read: that is its end, since nothing was asked."""
-    sock = connection.sock
-    return sock is None or bool(select.select([sock], [], [], 0)[0])

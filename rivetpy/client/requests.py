@@ -14,7 +14,7 @@ from rivetpy.identity import Key, format_key
 from rivetpy.wire import bodies
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.inputs import write_input
-from rivetpy.wire.jsonvalue import JsonObject, Value, dumps, encode, parse
+from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, dumps, encode, parse
 
 T = TypeVar("T")
 
@@ -209,9 +209,12 @@ def _actor_body(target: ByKey) -> JsonObject:
 def _json_object(data: bytes) -> JsonObject:
     tree = parse(data)
     if not isinstance(tree, dict):
-        raise RivetError("client", "unreadable_answer", "The engine answered with JSON that is no object.")
+        raise JsonError("the answer is JSON, but no object.")
     return tree
 
 
 def _actor_id(data: bytes) -> str:
-    return str(_json_object(data)["actor"]["actor_id"])
+    actor = _json_object(data).get("actor")
+    if not isinstance(actor, dict) or "actor_id" not in actor:
+        raise JsonError("the answer names no actor.")
+    return str(actor["actor_id"])
