@@ -31,14 +31,8 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-async def sleep_until(clock: Clock, when: int) -> None:
-    """Return once ``clock`` reads ``when`` (epoch ms) or later."""
-    while (left := when - clock.now()) > 0:
-        await asyncio.sleep(min(left / 1000, clock.longest_nap))
-
-
 class Alarm:
-    """A callback at a point of a clock's time; re-checks in pieces, like `sleep_until`."""
+    """A callback at a point of a clock's time; waits in pieces."""
 
     def __init__(self, clock: Clock, when: int, callback: Callable[[], None]) -> None:
         self._clock = clock

@@ -56,11 +56,11 @@ def test_a_slow_sync_leaves_the_event_loop_free(monkeypatch: pytest.MonkeyPatch)
         recorder = Recorder()
         recorder.pause = threading.Event()
         commits = GroupCommit(recorder)
-        first = asyncio.create_task(commits.commit(Batch("first")))
+        first = asyncio.ensure_future(commits.commit(Batch("first")))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert recorder.groups == [["first"]]  # and the sync is stuck in its thread, but we are here
-        more = [asyncio.create_task(commits.commit(Batch(name))) for name in ("second", "third")]
+        more = [asyncio.ensure_future(commits.commit(Batch(name))) for name in ("second", "third")]
         await asyncio.sleep(0)
         assert recorder.groups == [["first"]] and not first.done()
         recorder.pause.set()
@@ -107,10 +107,10 @@ def test_closing_waits_for_the_thread_and_what_came_meanwhile(monkeypatch: pytes
         recorder = Recorder()
         recorder.pause = threading.Event()
         commits = GroupCommit(recorder)
-        tasks = [asyncio.create_task(commits.commit(Batch("first")))]
+        tasks = [asyncio.ensure_future(commits.commit(Batch("first")))]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        tasks.append(asyncio.create_task(commits.commit(Batch("second"))))
+        tasks.append(asyncio.ensure_future(commits.commit(Batch("second"))))
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_later(0.01, recorder.pause.set)
         await commits.close()
@@ -149,11 +149,18 @@ def test_a_loop_that_ended_with_a_batch_waiting_does_not_block_the_next_one() ->
     recorder = Recorder()
     commits = GroupCommit(recorder)
     loop = asyncio.new_event_loop()
-    waiting = loop.create_task(commits.commit(Batch("left behind")))
-    loop.call_soon(loop.stop)
+
+    def hand_in() -> None:
+        commits.commit(Batch("left behind"))
+        loop.stop()
+
+    loop.call_soon(hand_in)
     loop.run_forever()
     loop.close()
-    assert recorder.groups == [] and not waiting.done()
-    asyncio.run(commits.commit(Batch("next")))
+    assert recorder.groups == []
+
+    async def commit() -> None:
+        await commits.commit(Batch("next"))
+
+    asyncio.run(commit())
     assert recorder.groups == [["left behind", "next"]]
-    waiting._log_destroy_pending = False  # type: ignore[attr-defined]

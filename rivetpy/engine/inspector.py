@@ -8,7 +8,21 @@ from rivetpy import codec
 from rivetpy.host.view import ActorView, WaitView, WorkflowView
 from rivetpy.wire.jsonvalue import Json, JsonObject, to_json
 from rivetpy.workflow.duration import show
-from rivetpy.workflow.entries import Entry, LoopEntry, Message, MessageEntry, SleepEntry, StepEntry
+from rivetpy.workflow.entries import (
+    BlockEntry,
+    Branch,
+    CheckpointEntry,
+    Entry,
+    IterationEntry,
+    JoinEntry,
+    LoopEntry,
+    Message,
+    MessageEntry,
+    RaceEntry,
+    SleepEntry,
+    StepEntry,
+    VersionEntry,
+)
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.location import name_of
 
@@ -22,6 +36,8 @@ def history_json(view: ActorView) -> JsonObject:
     entries: list[Json] = []
     metadata: JsonObject = {}
     for entry in workflow.entries:
+        if isinstance(entry, IterationEntry):  # where a loop came by; not a line of the history
+            continue
         entry_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{view.row.id}/{entry.location}"))
         entries.append({"id": entry_id, "location": names.location(entry.location), "kind": _kind(entry)})
         metadata[entry_id] = _metadata(entry)
@@ -142,20 +158,42 @@ class _Names:
 
 
 def _kind(entry: Entry) -> JsonObject:
-    if isinstance(entry, StepEntry):
-        return _tagged("Step", output=_value(entry.output), error=_text(entry.failure))
-    if isinstance(entry, LoopEntry):
-        return _tagged(
-            "Loop",
-            state=_value(entry.state),
-            iteration=entry.iteration,
-            output=_value(entry.output),
-        )
-    if isinstance(entry, SleepEntry):
-        return _tagged("Sleep", deadline=entry.deadline, state=entry.status.upper())
-    if isinstance(entry, MessageEntry):
-        return _message_kind(entry)
-    raise TypeError(f"no JSON form for {entry!r}")
+    match entry:
+        case StepEntry():
+            return _tagged("Step", output=_value(entry.output), error=_text(entry.failure))
+        case LoopEntry():
+            return _tagged(
+                "Loop", state=_value(entry.state), iteration=entry.iteration, output=_value(entry.output)
+            )
+        case SleepEntry():
+            return _tagged("Sleep", deadline=entry.deadline, state=entry.status.upper())
+        case MessageEntry():
+            return _message_kind(entry)
+        case JoinEntry():
+            return _tagged("Join", branches=_branches(entry.branches))
+        case RaceEntry():
+            return _tagged("Race", winner=entry.winner, branches=_branches(entry.branches))
+        case BlockEntry():
+            return _tagged(
+                "Block", output=_value(entry.output), error=_text(entry.failure), source=entry.source
+            )
+        case VersionEntry():
+            return _tagged("VersionCheck", resolved=entry.resolved, latest=entry.latest)
+        case CheckpointEntry():
+            return _tagged("RollbackCheckpoint", name=entry.name)
+        case _:
+            raise TypeError(f"no JSON form for {entry!r}")
+
+
+def _branches(branches: dict[str, Branch]) -> JsonObject:
+    return {
+        name: {
+            "status": branch.status.upper(),
+            "output": _value(branch.output),
+            "error": _text(branch.failure),
+        }
+        for name, branch in branches.items()
+    }
 
 
 def _message_kind(entry: MessageEntry) -> JsonObject:
@@ -189,8 +227,8 @@ def _metadata(entry: Entry) -> JsonObject:
         "lastAttemptAt": step.started_at if step else entry.created_at,
         "createdAt": entry.created_at,
         "completedAt": entry.completed_at,
-        "rollbackCompletedAt": None,
-        "rollbackError": None,
+        "rollbackCompletedAt": step.rolled_back_at if step else None,
+        "rollbackError": _text(step.rollback_failure) if step else None,
         "seq": entry.seq,
         "failure": failure_json(step.failure) if step else None,
         "retryAt": step.retry_at if step else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TypeVar
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
@@ -13,6 +14,31 @@ from rivetpy.errors import RivetError, StoreError
 from rivetpy.host.statecell import StateCell, no_state
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
+
+T = TypeVar("T")
+
+
+async def finished(work: asyncio.Future[T]) -> T:
+    """Await to the end, also when cancelled meanwhile: the cancellation comes with the next await instead.
+
+    A commit that was handed in will be done. What follows from it in memory must follow, or the two would differ.
+    """
+    cancelled = 0
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            me = asyncio.current_task()
+            if work.cancelled() or me is None:
+                raise
+            me.uncancel()
+            cancelled += 1
+        except StoreError:
+            break
+    if cancelled and (me := asyncio.current_task()) is not None:
+        for _ in range(cancelled):
+            me.cancel()
+    return work.result()
 
 
 class Core:
@@ -55,7 +81,7 @@ class Core:
             raise self.restarting()
         self.activity += 1
         try:
-            await self._store.commit(batch)
+            await finished(self._store.commit(batch))
         except StoreError as error:
             self._on_refused(error)
             raise

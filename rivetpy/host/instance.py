@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
@@ -16,7 +16,7 @@ from rivetpy.host import actions
 from rivetpy.host.context import ActorContext, StepData
 from rivetpy.host.core import Core
 from rivetpy.host.events import HostEvent, Watcher
-from rivetpy.host.logs import WorkflowLog, actor_log
+from rivetpy.host.logs import actor_log
 from rivetpy.host.mailbox import Mailbox
 from rivetpy.host.offline import workflow_view
 from rivetpy.host.queues import Queues
@@ -26,13 +26,15 @@ from rivetpy.host.senders import Senders
 from rivetpy.host.view import ActorView
 from rivetpy.identity import format_key
 from rivetpy.store import ActorRow, Batch, Store
-from rivetpy.workflow import events, layout
+from rivetpy.workflow import events, layout, runner
 from rivetpy.workflow.context import bind
 from rivetpy.workflow.entries import Message
-from rivetpy.workflow.failure import failure_of
+from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.journal import Journal
+from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended
 from rivetpy.workflow.port import ActorData
-from rivetpy.workflow.run import Completed, Diverged, Failed, Outcome, Run, Suspended, Wait
+from rivetpy.workflow.run import Run
+from rivetpy.workflow.waits import Wait
 
 Rows = Sequence[tuple[bytes, bytes]]
 
@@ -59,8 +61,7 @@ class Instance:
         self.queues = Queues(
             self.core, Mailbox(rows, self.journal.unanswered()), Senders(rows), self._on_arrival
         )
-        self._action_log = actor_log(row.name, format_key(row.key))
-        self.log = WorkflowLog(self._action_log, lambda: self.run)
+        self.log = actor_log(row.name, format_key(row.key))
         self.run: Run | None = None
         #: How many calls are being answered.
         self.busy = 0
@@ -74,7 +75,7 @@ class Instance:
 
     def context(self) -> ActorContext:
         """The actor as an action sees it."""
-        return ActorContext(self.core, self.queues, self._action_log)
+        return ActorContext(self.core, self.queues, self.log)
 
     async def call(self, action: str, args: Sequence[Value]) -> Value:
         """Run an action; see `actions.call`."""
@@ -111,6 +112,14 @@ class Instance:
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         await self.queues.complete(batch, message, response)
 
+    async def begin_rollback(self, batch: Batch, failure: Failure) -> None:
+        self.record = dataclasses.replace(self.record, status=WorkflowStatus.ROLLING_BACK, failure=failure)
+        batch.puts[layout.WORKFLOW] = self.record.pack()
+        await self.core.write(batch)
+
+    def release(self, message_ids: Collection[int]) -> None:
+        self.queues.release(message_ids)
+
     def report(self, event: events.Event) -> None:
         self._watch(
             HostEvent(event.kind, self.core.row, event.text, event.level, event.location, event.failure)
@@ -127,7 +136,9 @@ class Instance:
         """How the workflow stands now (spec workflows 11)."""
         if self.run is None:
             return self.record.status
-        return WorkflowStatus.SLEEPING if self.run.waits else WorkflowStatus.RUNNING
+        if self.record.status is WorkflowStatus.ROLLING_BACK:
+            return self.record.status
+        return WorkflowStatus.SLEEPING if self.run.resting else WorkflowStatus.RUNNING
 
     @property
     def diverged(self) -> bool:
@@ -139,7 +150,7 @@ class Instance:
         """Whether nothing happens here before a message, a call or an alarm."""
         if self.busy or self.queues.senders.waiting or self.diverged:
             return False
-        return self.run is None or bool(self.run.waits)
+        return self.run is None or self.run.resting
 
     def view(self) -> ActorView:
         """What there is to see."""
@@ -172,7 +183,7 @@ class Instance:
     async def _live(self, run: Run) -> Outcome:
         outcome: Outcome = Suspended(())
         try:
-            outcome = await run.execute()
+            outcome = await runner.execute(run)
             if not isinstance(outcome, Suspended):
                 await self._end(outcome)
         except StoreError as error:  # the end could not be written: it will come again
@@ -185,18 +196,20 @@ class Instance:
 
     async def _end(self, outcome: Completed | Failed | Diverged) -> None:
         """Write how the workflow ended, then say so."""
+        rewinds = self.record.rewinds
         match outcome:
             case Completed(output):
-                self.record = WorkflowRecord(WorkflowStatus.COMPLETED, output)
+                self.record = WorkflowRecord(WorkflowStatus.COMPLETED, output, rewinds=rewinds)
                 event = events.Event("run_completed", "workflow completed")
-            case Failed(failure):
-                self.record = WorkflowRecord(WorkflowStatus.FAILED, failure=failure)
-                event = events.Event(
-                    "run_failed", f"workflow failed: {failure}", logging.ERROR, failure=failure
+            case Failed(failure, rollback):
+                self.record = WorkflowRecord(
+                    WorkflowStatus.FAILED, failure=failure, rollback_failure=rollback, rewinds=rewinds
                 )
+                text = f"workflow failed: {failure}"
+                event = events.Event("run_failed", text, logging.ERROR, failure=failure)
             case Diverged(error):
                 failure = failure_of(error)
-                self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure)
+                self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
                 event = events.Event("run_diverged", str(error), logging.ERROR, error.location, failure)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()
         batch.puts[layout.WORKFLOW] = self.record.pack()
@@ -216,9 +229,9 @@ class Instance:
         while self.busy and loop.time() < deadline:  # noqa: ASYNC110 - rare, and bounded
             await asyncio.sleep(0.01)
         batch = core.batch()
-        if waits is not None:
+        if waits is not None and self.record.status is not WorkflowStatus.ROLLING_BACK:
             status = WorkflowStatus.SLEEPING if waits else WorkflowStatus.RUNNING
-            self.record = WorkflowRecord(status, waits=waits)
+            self.record = WorkflowRecord(status, waits=waits, rewinds=self.record.rewinds)
             batch.puts[layout.WORKFLOW] = self.record.pack()
         core.row = dataclasses.replace(core.row, awake=False, alarm=self._alarm(waits))
         batch.row = core.row

@@ -90,6 +90,13 @@ class Mailbox:
         """An unanswered message was completed."""
         self._unanswered.pop(message_id, None)
 
+    def release(self, ids: Collection[int]) -> list[Message]:
+        """Unanswered messages wait again."""
+        released = [self._unanswered.pop(message) for message in ids if message in self._unanswered]
+        for message in released:
+            bisect.insort(self._waiting, message, key=_BY_ID)
+        return released
+
     def drop(self, batch: Batch, ids: Collection[int] | None) -> list[Message]:
         """Delete waiting messages (None: all of them); those a workflow holds stay."""
         gone = [message for message in self._waiting if ids is None or message.id in ids]

@@ -13,7 +13,7 @@ from rivetpy.store import ActorRow
 from rivetpy.workflow import layout
 from rivetpy.workflow.entries import Entry
 from rivetpy.workflow.journal import Journal
-from rivetpy.workflow.run import Wait
+from rivetpy.workflow.waits import Wait
 
 
 def view_rows(row: ActorRow, rows: Sequence[tuple[bytes, bytes]]) -> ActorView:

@@ -137,6 +137,11 @@ class Queues:
         self.mailbox.answered(message.id)
         self.senders.answer(message.id, response)
 
+    def release(self, ids: Collection[int]) -> None:
+        """Unanswered messages may be received again."""
+        for message in self.mailbox.release(ids):
+            self._on_arrival(message.queue)
+
     async def drop(self, ids: Collection[int] | None) -> int:
         """Delete waiting messages (None: all of them); how many."""
         batch = self._core.batch()

@@ -10,7 +10,7 @@ import msgpack
 from rivetpy.errors import StoreError
 from rivetpy.workflow import failure as failures
 from rivetpy.workflow.failure import Failure
-from rivetpy.workflow.run import Wait
+from rivetpy.workflow.waits import Wait
 
 VERSION = 1
 
@@ -21,13 +21,15 @@ class WorkflowStatus(enum.StrEnum):
     PENDING = "pending"
     RUNNING = "running"
     SLEEPING = "sleeping"
+    ROLLING_BACK = "rolling_back"
     COMPLETED = "completed"
     FAILED = "failed"
+    CANCELLED = "cancelled"
     DIVERGED = "diverged"
 
 
 #: No code of the workflow runs any more in these.
-ENDED = frozenset({WorkflowStatus.COMPLETED, WorkflowStatus.FAILED})
+ENDED = frozenset({WorkflowStatus.COMPLETED, WorkflowStatus.FAILED, WorkflowStatus.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,10 @@ class WorkflowRecord:
     output: bytes | None = None
     failure: Failure | None = None
     waits: tuple[Wait, ...] = ()
+    #: Why a rollback handler failed after the workflow had.
+    rollback_failure: Failure | None = None
+    #: How often it was rewound.
+    rewinds: int = 0
 
     def pack(self) -> bytes:
         """As stored."""
@@ -45,8 +51,17 @@ class WorkflowRecord:
             [wait.reason, wait.location, wait.deadline, None if wait.queues is None else sorted(wait.queues)]
             for wait in self.waits
         ]
-        failure = None if self.failure is None else failures.pack(self.failure)
-        packed: bytes = msgpack.packb([VERSION, self.status, self.output, failure, waits])
+        packed: bytes = msgpack.packb(
+            [
+                VERSION,
+                self.status,
+                self.output,
+                _packed(self.failure),
+                waits,
+                _packed(self.rollback_failure),
+                self.rewinds,
+            ]
+        )
         return packed
 
 
@@ -55,13 +70,23 @@ def unpack(data: bytes) -> WorkflowRecord:
     version, *rest = msgpack.unpackb(data)
     if version != VERSION:
         raise StoreError("newer_format", f"A workflow was written in format {version}. Upgrade rivetpy.")
-    status, output, failure, waits = rest
+    status, output, failure, waits, rollback_failure, rewinds = rest
     return WorkflowRecord(
         WorkflowStatus(status),
         output,
-        None if failure is None else failures.unpack(failure),
+        _unpacked(failure),
         tuple(
             Wait(reason, location, deadline, None if queues is None else frozenset(queues))
             for reason, location, deadline, queues in waits
         ),
+        _unpacked(rollback_failure),
+        rewinds,
     )
+
+
+def _packed(failure: Failure | None) -> failures.Packed | None:
+    return None if failure is None else failures.pack(failure)
+
+
+def _unpacked(packed: failures.Packed | None) -> Failure | None:
+    return None if packed is None else failures.unpack(packed)

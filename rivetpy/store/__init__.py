@@ -19,6 +19,7 @@ The contract, which every store passes as tests (tests/contract):
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -77,8 +78,10 @@ class Store(Protocol):
         """Everything the actor has stored, sorted by key."""
         ...
 
-    async def commit(self, batch: Batch) -> None:
-        """Make the batch durable; see the contract above.
+    def commit(self, batch: Batch) -> asyncio.Future[None]:
+        """Hand the batch in; the future is done once it is durable. See the contract above.
+
+        Cancelling the future does not take the batch back.
 
         Raises `StoreError`: ``duplicate_key`` when ``row`` is new and its name + key are taken,
         ``unknown_actor`` when there is no row, ``disk_full``, ``io_error``, ``closed``, ….

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Container
 
 from rivetpy.errors import StoreError
@@ -63,7 +64,10 @@ class FaultyStore:
         self._check()
         return await self.inner.load(actor)
 
-    async def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> asyncio.Future[None]:
+        return asyncio.ensure_future(self._commit(batch))
+
+    async def _commit(self, batch: Batch) -> None:
         self._check()
         self.commits += 1
         number = self.commits

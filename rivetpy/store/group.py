@@ -13,6 +13,7 @@ from typing import Protocol
 
 from rivetpy.errors import StoreError
 from rivetpy.store import Batch
+from rivetpy.store.trouble import refused
 
 #: A sync that takes longer than this on average (seconds) is not waited for on the event loop.
 SLOW = 0.005
@@ -47,17 +48,17 @@ class GroupCommit:
         self._groups = 0
         self._closed = False
 
-    async def commit(self, batch: Batch) -> None:
-        """Return when the batch is durable. A caller that is cancelled meanwhile does not take it back."""
+    def commit(self, batch: Batch) -> asyncio.Future[None]:
+        """Hand a batch in; the future is done when it is durable. Cancelling that does not take it back."""
         if self._closed:
-            raise StoreError("closed", "The store is closed; nothing more can be committed.")
+            return refused(StoreError("closed", "The store is closed; nothing more can be committed."))
         loop = asyncio.get_running_loop()
         done = loop.create_future()
         self._waiting.append((batch, done))
         if self._scheduled is not loop and self._syncing is None:
             self._scheduled = loop
             loop.call_soon(self._flush)
-        await done
+        return done
 
     async def close(self) -> None:
         """Finish what was handed in and take no more."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from rivetpy.errors import StoreError
 from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
 from rivetpy.store.paging import read_cursor, write_cursor
-from rivetpy.store.trouble import duplicate_key, unknown_actor
+from rivetpy.store.trouble import duplicate_key, refused, unknown_actor
 
 
 class MemoryStore:
@@ -55,13 +56,22 @@ class MemoryStore:
     async def load(self, actor: str) -> Pairs:
         return sorted(self._entries.get(actor, {}).items())
 
-    async def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        try:
+            self._apply(batch)
+        except StoreError as error:
+            return refused(error)
+        loop.call_soon(_resolve, done)  # others run meanwhile, as with a disk
+        return done
+
+    def _apply(self, batch: Batch) -> None:
         if batch.row is not None:
             self._put_row(batch.row)
         if batch.actor not in self._rows:
             raise unknown_actor(batch.actor)
         self._put_entries(self._entries.setdefault(batch.actor, {}), batch)
-        await asyncio.sleep(0)  # others run meanwhile, as with a disk
 
     async def awake(self) -> Ids:
         return list(self._awake)
@@ -114,3 +124,8 @@ class MemoryStore:
         for key in batch.deletes:
             entries.pop(key, None)
         entries.update(batch.puts)
+
+
+def _resolve(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

@@ -6,6 +6,7 @@ What the file looks like is in `database`, how commits come together in `group`,
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from pathlib import Path
@@ -17,7 +18,7 @@ from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
 from rivetpy.store.database import Durability, open_reader, open_writer
 from rivetpy.store.group import GroupCommit
 from rivetpy.store.paging import read_cursor, write_cursor
-from rivetpy.store.trouble import trouble
+from rivetpy.store.trouble import refused, trouble
 from rivetpy.store.writing import SqliteTransaction
 
 __all__ = ["Durability", "SqliteStore"]
@@ -90,10 +91,10 @@ class SqliteStore:
     async def load(self, actor: str) -> Pairs:
         return self._read(_LOAD, actor)
 
-    async def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> asyncio.Future[None]:
         if self._group is None:
-            raise StoreError("read_only", f"{self.path}: opened for reading only.")
-        await self._group.commit(batch)
+            return refused(StoreError("read_only", f"{self.path}: opened for reading only."))
+        return self._group.commit(batch)
 
     async def awake(self) -> Ids:
         return [id for (id,) in self._read(_AWAKE)]

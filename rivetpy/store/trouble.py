@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import sqlite3
 from pathlib import Path
@@ -70,3 +71,10 @@ def invalid_batch(actor: str, error: Exception) -> StoreError:
 def closed(path: Path | str) -> StoreError:
     """Something was asked of a store after `Store.close`."""
     return StoreError("closed", f"{path}: the store is closed.")
+
+
+def refused(error: StoreError) -> asyncio.Future[None]:
+    """What a commit that is refused at once returns: whoever awaits it is told."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    done.set_exception(error)
+    return done

@@ -8,15 +8,21 @@ from dataclasses import dataclass
 
 from rivetpy.codec import Value
 from rivetpy.errors import DefinitionError
+from rivetpy.workflow.caught import BlockFailure, Failed, Ok, StepFailure
 from rivetpy.workflow.context import WorkflowContext
 from rivetpy.workflow.errors import (
     CriticalError,
     Evicted,
     HistoryDivergedError,
+    JoinError,
     QueueTimeoutError,
+    RaceError,
+    RollbackCheckpointError,
+    RollbackError,
     StepCriticalError,
     StepError,
     StepExhaustedError,
+    StepRollbackError,
     StepTimeoutError,
     WorkflowUsageError,
 )
@@ -26,19 +32,28 @@ from rivetpy.workflow.receive import QueueMessage
 from rivetpy.workflow.stepcontext import StepContext
 
 __all__ = [
+    "BlockFailure",
     "Break",
     "Continue",
     "CriticalError",
     "Evicted",
+    "Failed",
     "Failure",
     "HistoryDivergedError",
+    "JoinError",
     "Loop",
+    "Ok",
     "QueueMessage",
     "QueueTimeoutError",
+    "RaceError",
+    "RollbackCheckpointError",
+    "RollbackError",
     "StepContext",
     "StepCriticalError",
     "StepError",
     "StepExhaustedError",
+    "StepFailure",
+    "StepRollbackError",
     "StepTimeoutError",
     "Workflow",
     "WorkflowContext",

@@ -4,23 +4,51 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NoReturn
+import uuid as uuids
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import NoReturn, TypedDict, Unpack
 
 from rivetpy.codec import Value
 from rivetpy.identity import Key
+from rivetpy.workflow import caught, evolve, recorded
+from rivetpy.workflow import join as joins
 from rivetpy.workflow import loop as loops
+from rivetpy.workflow import race as races
 from rivetpy.workflow import receive as receives
+from rivetpy.workflow import rollback as rollbacks
 from rivetpy.workflow import sleep as sleeps
 from rivetpy.workflow import step as steps
+from rivetpy.workflow.caught import (
+    STEP_KINDS,
+    BlockFailure,
+    BlockSource,
+    Failed,
+    Ok,
+    StepFailure,
+    StepKind,
+    check_catch,
+    step_failure,
+)
 from rivetpy.workflow.duration import Duration, deadline, milliseconds, moment
-from rivetpy.workflow.errors import QueueTimeoutError, WorkflowUsageError
+from rivetpy.workflow.errors import QueueTimeoutError, StepError, WorkflowUsageError
 from rivetpy.workflow.receive import QueueMessage, ReceiveOptions
-from rivetpy.workflow.run import BoundFunction
+from rivetpy.workflow.run import BoundFunction, RollbackHandler
 from rivetpy.workflow.scope import Scope
 
 #: Names that belong to steps: reading them between verbs could not be replayed.
 _STEP_ONLY = frozenset({"state", "vars", "db", "kv", "client", "broadcast", "schedule"})
+
+
+class TryOptions(TypedDict, total=False):
+    """The options of `WorkflowContext.step`, as `try_step` passes them on."""
+
+    max_retries: int
+    retry_backoff_base: Duration
+    retry_backoff_max: Duration
+    timeout: Duration | None
+    retry_on_timeout: bool
+    ephemeral: bool
+    rollback: RollbackHandler | None
 
 
 class WorkflowContext:
@@ -45,15 +73,17 @@ class WorkflowContext:
         timeout: Duration | None = 30,
         retry_on_timeout: bool = False,
         ephemeral: bool = False,
+        rollback: RollbackHandler | None = None,
     ) -> Value:
         """Run ``function(step_ctx, *args)`` once and record its result (spec workflows 3).
 
         An ``async def`` runs on the event loop, a ``def`` in a thread. A failed attempt is tried again up to
         ``max_retries`` times, after min(retry_backoff_max, retry_backoff_base * 2**attempts) seconds. ``timeout``
         is per attempt (0 or None: none) and final unless ``retry_on_timeout``. An ``ephemeral`` step is recorded
-        with the next thing that is.
+        with the next thing that is. ``rollback(step, output)`` undoes the step when the workflow fails later;
+        it needs `rollback_checkpoint` before it.
 
-        Raises `StepExhaustedError`, `StepCriticalError` or `StepTimeoutError`.
+        Raises `StepExhaustedError`, `StepCriticalError`, `StepTimeoutError` or `StepRollbackError`.
         """
         try:
             options = steps.options(
@@ -61,7 +91,7 @@ class WorkflowContext:
             )
         except (TypeError, ValueError) as error:
             raise type(error)(f"step {name!r}: {error}") from None
-        return await steps.step(self._scope, name, function, args, options)
+        return await steps.step(self._scope, name, function, args, options, rollback)
 
     async def loop(
         self,
@@ -84,6 +114,84 @@ class WorkflowContext:
 
         return await loops.loop(self._scope, name, iterate, state, history_prune_interval, history_size)
 
+    async def try_step(
+        self,
+        name: str,
+        function: Callable[..., Value],
+        *args: Value,
+        catch: Collection[StepKind] = ("critical", "timeout", "exhausted"),
+        **options: Unpack[TryOptions],
+    ) -> Ok[Value] | Failed[StepFailure]:
+        """A step whose failure is a value (spec workflows 4): `Ok(value)` or `Failed(failure)`.
+
+        ``catch`` says which kinds of failure; ``options`` are those of `step`.
+        """
+        check_catch("try_step", name, catch, STEP_KINDS)
+        try:
+            return Ok(await self.step(name, function, *args, **options))
+        except StepError as error:
+            return step_failure(error, catch)
+
+    async def try_block(
+        self,
+        name: str,
+        function: Callable[[WorkflowContext], Value],
+        *,
+        catch: Collection[BlockSource] = ("step", "join", "race"),
+    ) -> Ok[Value] | Failed[BlockFailure]:
+        """Run ``function(block_ctx)`` as a scope whose failure is a value (spec workflows 4).
+
+        ``catch`` says what in it may have failed: a step, a join, a race, or anything else ("block").
+        """
+        return await caught.try_block(self._scope, name, _framed(function), catch)
+
+    async def join(
+        self, name: str, branches: Mapping[str, Callable[[WorkflowContext], Value]]
+    ) -> dict[str, Value]:
+        """Run branches at once, each as ``function(branch_ctx)``; their results by name (spec workflows 8).
+
+        All of them finish. Raises `JoinError` with the failure of each branch that failed.
+        """
+        return await joins.join(self._scope, name, _framed_all(branches))
+
+    async def race(
+        self, name: str, branches: Mapping[str, Callable[[WorkflowContext], Value]]
+    ) -> tuple[str, Value]:
+        """Run branches at once; the name and the result of the first to complete (spec workflows 8).
+
+        The others are cancelled: when this returns, their ``finally`` ran and nothing of them is left. Raises
+        `RaceError` when every branch failed.
+        """
+        return await races.race(self._scope, name, _framed_all(branches))
+
+    async def rollback_checkpoint(self, name: str) -> None:
+        """From here on, steps with ``rollback`` are undone when the workflow fails (spec workflows 9)."""
+        await rollbacks.rollback_checkpoint(self._scope, name)
+
+    async def removed(self, name: str, original_type: str) -> None:
+        """Stand where an entry was in older code: ``step``, ``loop``, ``sleep``, … (spec workflows 10)."""
+        await evolve.removed(self._scope, name, original_type)
+
+    async def get_version(self, name: str, latest: int) -> int:
+        """Which version of the code here this run is held to (spec workflows 10).
+
+        ``latest`` for a run that comes here fresh; 1 for one that had passed under older code. Recorded once; each
+        loop iteration decides for itself.
+        """
+        return await evolve.get_version(self._scope, name, latest)
+
+    async def now(self, name: str) -> dt.datetime:
+        """The time, recorded: aware, in UTC."""
+        return await recorded.now(self._scope, name)
+
+    async def random(self, name: str) -> float:
+        """A random number from 0 to 1, recorded. Not for secrets."""
+        return await recorded.random(self._scope, name)
+
+    async def uuid(self, name: str) -> uuids.UUID:
+        """A random UUID, recorded."""
+        return await recorded.uuid(self._scope, name)
+
     async def sleep(self, name: str, duration: Duration) -> None:
         """Wait for seconds or a timedelta; the deadline is recorded once and outlives restarts (spec workflows 6)."""
         now = self._scope.run.port.clock.now()
@@ -101,7 +209,7 @@ class WorkflowContext:
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
         """A logger that names the actor and is silent while replaying."""
-        return self._scope.run.port.log
+        return ReplayLog(self._scope)
 
     @property
     def actor_id(self) -> str:
@@ -183,6 +291,34 @@ class WorkflowQueue:
                 "ctx.queue.send belongs into a step: await step.queue.send(queue, body)."
             )
         raise AttributeError(f"a workflow's queue has no {name!r}")
+
+
+class ReplayLog(logging.LoggerAdapter[logging.Logger]):
+    """The actor's logger, silent while the scope's recorded entries are still to come."""
+
+    def __init__(self, scope: Scope) -> None:
+        log = scope.run.port.log
+        super().__init__(log.logger, log.extra)
+        self._scope = scope
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - logging's name
+        return not self._scope.replaying and super().isEnabledFor(level)
+
+
+def _framed(function: Callable[[WorkflowContext], Value]) -> Callable[[Scope], Value]:
+    """The user's function of a branch or block, as the kernel calls it: with its scope."""
+    return lambda scope: function(WorkflowContext(scope))
+
+
+def _framed_all(
+    branches: Mapping[str, Callable[[WorkflowContext], Value]],
+) -> Mapping[str, Callable[[Scope], Value]]:
+    """The branches as the kernel calls them; anything that is none is left for the verb to refuse by name."""
+    try:
+        items = branches.items()
+    except AttributeError:
+        return {}
+    return {name: _framed(function) if callable(function) else function for name, function in items}
 
 
 def bind(function: Callable[[WorkflowContext], Awaitable[Value]]) -> BoundFunction:

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 
 Duration = float | dt.timedelta
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 #: 9999-12-31T23:59:59.999Z: the last moment every view can show.
 END_OF_TIME = 253_402_300_799_999
 
@@ -33,7 +34,7 @@ def moment(when: dt.datetime | float, what: str) -> int:
             raise ValueError(
                 f"{what}: the naive datetime {when!r} names no moment; add a zone, e.g. tzinfo=timezone.utc"
             )
-        when = (when - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)).total_seconds()
+        when = (when - EPOCH).total_seconds()
     if isinstance(when, bool) or not isinstance(when, int | float):
         raise TypeError(f"{what}: a moment is an aware datetime or epoch seconds, not {when!r}")
     if not math.isfinite(when) or when * 1000 > END_OF_TIME:
@@ -48,5 +49,5 @@ def deadline(now: int, duration_ms: int) -> int:
 
 def show(epoch_ms: int) -> str:
     """A moment as people read it, in UTC."""
-    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=epoch_ms)
+    moment = EPOCH + dt.timedelta(milliseconds=epoch_ms)
     return moment.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")

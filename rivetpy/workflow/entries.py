@@ -13,6 +13,7 @@ import msgpack
 from rivetpy.errors import StoreError
 from rivetpy.workflow import failure as failures
 from rivetpy.workflow.failure import Failure
+from rivetpy.workflow.location import name_of, split
 
 VERSION = 1
 
@@ -24,6 +25,12 @@ class Kind(enum.StrEnum):
     LOOP = "loop"
     SLEEP = "sleep"
     MESSAGE = "message"
+    JOIN = "join"
+    RACE = "race"
+    BLOCK = "block"
+    VERSION = "version"
+    CHECKPOINT = "rollback_checkpoint"
+    ITERATION = "iteration"
 
 
 class Status(enum.StrEnum):
@@ -35,6 +42,7 @@ class Status(enum.StrEnum):
     FAILED = "failed"
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
 
 
 #: The status in which an entry of a kind begins.
@@ -43,6 +51,12 @@ INITIAL: dict[Kind, Status] = {
     Kind.LOOP: Status.RUNNING,
     Kind.SLEEP: Status.PENDING,
     Kind.MESSAGE: Status.PENDING,
+    Kind.JOIN: Status.RUNNING,
+    Kind.RACE: Status.RUNNING,
+    Kind.BLOCK: Status.RUNNING,
+    Kind.VERSION: Status.RUNNING,
+    Kind.CHECKPOINT: Status.RUNNING,
+    Kind.ITERATION: Status.COMPLETED,
 }
 #: Where an unfinished entry may go. A finished one never changes its status again.
 TRANSITIONS: dict[Kind, dict[Status, frozenset[Status]]] = {
@@ -50,7 +64,15 @@ TRANSITIONS: dict[Kind, dict[Status, frozenset[Status]]] = {
     Kind.LOOP: {Status.RUNNING: frozenset({Status.COMPLETED})},
     Kind.SLEEP: {Status.PENDING: frozenset({Status.COMPLETED, Status.INTERRUPTED})},
     Kind.MESSAGE: {Status.PENDING: frozenset({Status.COMPLETED})},
+    Kind.JOIN: {Status.RUNNING: frozenset({Status.COMPLETED, Status.FAILED})},
+    Kind.RACE: {Status.RUNNING: frozenset({Status.COMPLETED, Status.FAILED})},
+    Kind.BLOCK: {Status.RUNNING: frozenset({Status.COMPLETED, Status.FAILED})},
+    Kind.VERSION: {Status.RUNNING: frozenset({Status.COMPLETED})},
+    Kind.CHECKPOINT: {Status.RUNNING: frozenset({Status.COMPLETED})},
+    Kind.ITERATION: {},
 }
+#: Kinds that only frame others: what happens in them is in the entries below.
+FRAMES = frozenset({Kind.LOOP, Kind.JOIN, Kind.RACE, Kind.BLOCK})
 FINISHED = frozenset({Status.COMPLETED, Status.FAILED, Status.EXHAUSTED, Status.INTERRUPTED})
 
 
@@ -81,6 +103,11 @@ class Entry:
     completed_at: int | None = None
 
     @property
+    def name(self) -> str:
+        """The name the user gave it."""
+        return name_of(split(self.location)[1])
+
+    @property
     def finished(self) -> bool:
         return self.status in FINISHED
 
@@ -104,6 +131,10 @@ class StepEntry(Entry):
     failure: Failure | None = None
     #: Why it failed: critical, timeout, exhausted or rollback.
     reason: str | None = None
+    #: Grows with completion; only where there is a rollback handler, whose order it gives.
+    done: int | None = None
+    rolled_back_at: int | None = None
+    rollback_failure: Failure | None = None
 
 
 @dataclass(slots=True)
@@ -138,11 +169,80 @@ class MessageEntry(Entry):
     completed: list[int] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Branch:
+    """One branch of a join or race: pending, completed, failed or cancelled."""
+
+    status: Status = Status.PENDING
+    output: bytes | None = None
+    failure: Failure | None = None
+
+    def pack(self) -> list[object]:
+        return [self.status, self.output, None if self.failure is None else failures.pack(self.failure)]
+
+
+@dataclass(slots=True)
+class JoinEntry(Entry):
+    """A join: its branches, in the order they were given."""
+
+    kind = Kind.JOIN
+    branches: dict[str, Branch] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RaceEntry(Entry):
+    """A race: its branches, and the one that completed first."""
+
+    kind = Kind.RACE
+    branches: dict[str, Branch] = field(default_factory=dict)
+    winner: str | None = None
+
+
+@dataclass(slots=True)
+class BlockEntry(Entry):
+    """A try_block: its result, or the failure that was caught and where that came from."""
+
+    kind = Kind.BLOCK
+    output: bytes | None = None
+    failure: Failure | None = None
+    source: str | None = None
+
+
+@dataclass(slots=True)
+class VersionEntry(Entry):
+    """A get_version: the version this run is held to, and the latest one when that was decided."""
+
+    kind = Kind.VERSION
+    resolved: int = 1
+    latest: int = 1
+
+
+@dataclass(slots=True)
+class CheckpointEntry(Entry):
+    """A rollback_checkpoint: from here on steps may be rolled back."""
+
+    kind = Kind.CHECKPOINT
+
+
+@dataclass(slots=True)
+class IterationEntry(Entry):
+    """What a retained past iteration of a loop was given, at that iteration's scope."""
+
+    kind = Kind.ITERATION
+    state: bytes = b""
+
+
 ENTRY_TYPES: dict[Kind, type[Entry]] = {
     Kind.STEP: StepEntry,
     Kind.LOOP: LoopEntry,
     Kind.SLEEP: SleepEntry,
     Kind.MESSAGE: MessageEntry,
+    Kind.JOIN: JoinEntry,
+    Kind.RACE: RaceEntry,
+    Kind.BLOCK: BlockEntry,
+    Kind.VERSION: VersionEntry,
+    Kind.CHECKPOINT: CheckpointEntry,
+    Kind.ITERATION: IterationEntry,
 }
 
 _NAMES = {kind: [f.name for f in fields(cls) if f.name != "location"] for kind, cls in ENTRY_TYPES.items()}
@@ -152,7 +252,7 @@ _GETTERS: dict[Kind, Callable[[Entry], tuple[Any, ...]]] = {
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, Message):
+    if isinstance(value, Message | Branch):
         return value.pack()
     if isinstance(value, Failure):
         return failures.pack(value)
@@ -182,8 +282,25 @@ def unpack(location: str, data: bytes) -> Entry:
         )
     entry = ENTRY_TYPES[kind](location, **dict(zip(_NAMES[kind], values, strict=True)))
     entry.status = Status(entry.status)
-    if isinstance(entry, StepEntry) and entry.failure is not None:
-        entry.failure = failures.unpack(entry.failure)  # type: ignore[arg-type]
+    _restore_parts(entry)
+    return entry
+
+
+def _restore_parts(entry: Entry) -> None:
+    """Turn what is nested in an entry from its packed form into objects, in place."""
+    if isinstance(entry, StepEntry | BlockEntry):
+        entry.failure = _failure(entry.failure)
+    if isinstance(entry, StepEntry):
+        entry.rollback_failure = _failure(entry.rollback_failure)
     if isinstance(entry, MessageEntry):
         entry.messages = [Message(*message) for message in entry.messages]  # type: ignore[misc]
-    return entry
+    if isinstance(entry, JoinEntry | RaceEntry):
+        packed: dict[str, Any] = entry.branches
+        entry.branches = {
+            name: Branch(Status(status), output, _failure(failure))
+            for name, (status, output, failure) in packed.items()
+        }
+
+
+def _failure(packed: Any) -> Failure | None:
+    return None if packed is None else failures.unpack(packed)

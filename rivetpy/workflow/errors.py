@@ -6,36 +6,57 @@ from typing import ClassVar
 
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
-from rivetpy.workflow.failure import Failure
+from rivetpy.workflow.failure import Failure, RecordedError
 
 
 class CriticalError(Exception):
     """Raised in a step body: this failure is final, do not retry (spec workflows 3)."""
 
 
+class RollbackError(Exception):
+    """Raised in a step body: this failure is final, and what was done so far is to be rolled back."""
+
+
 class WorkflowUsageError(RivetError):
     """A verb was called in a way that could not be replayed; the message says what to write instead."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("workflow", "usage", message)
+    def __init__(self, message: str, code: str = "usage") -> None:
+        super().__init__("workflow", code, message)
 
 
-class StepError(RivetError):
+class RollbackCheckpointError(WorkflowUsageError):
+    """A step has a rollback handler, but no checkpoint was set before it."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__(
+            f"Step {step!r} has a rollback handler but no checkpoint comes before it: write "
+            "`await ctx.rollback_checkpoint('…')` where rolling back begins.",
+            "rollback_checkpoint",
+        )
+
+
+class StepError(RecordedError):
     """A step failed for good. Built from the journal, so a replay raises the very same error."""
 
+    #: critical, timeout, exhausted or rollback.
     reason: ClassVar[str]
 
-    def __init__(self, step: str, attempts: int, failure: Failure) -> None:
+    def __init__(self, location: str, step: str, attempts: int, failure: Failure) -> None:
         super().__init__(
             failure.group or "workflow",
             failure.code or f"step_{self.reason}",
             f"Step {step!r} {self.described(attempts)}: {failure}",
             failure.metadata,
         )
+        self.location = location
+        self.failures = (failure,)
         self.step_name = step
         self.attempts = attempts
-        #: What the last attempt raised: type name, message, traceback text, causes.
-        self.failure = failure
+
+    @property
+    def failure(self) -> Failure:
+        """What the last attempt raised: type name, message, traceback text, causes."""
+        return self.failures[0]
 
     def described(self, attempts: int) -> str:
         return f"failed after {attempts} attempt{'s' if attempts != 1 else ''}"
@@ -65,10 +86,50 @@ class StepExhaustedError(StepError):
     reason = "exhausted"
 
 
+class StepRollbackError(StepError):
+    """The body raised RollbackError."""
+
+    reason = "rollback"
+
+    def described(self, attempts: int) -> str:
+        return "asked for a rollback"
+
+
 #: The error that stands for a failed step entry, by the entry's recorded reason.
 STEP_ERRORS: dict[str, type[StepError]] = {
-    cls.reason: cls for cls in (StepCriticalError, StepTimeoutError, StepExhaustedError)
+    cls.reason: cls for cls in (StepCriticalError, StepTimeoutError, StepExhaustedError, StepRollbackError)
 }
+
+
+class BranchesError(RecordedError):
+    """Branches failed; ``errors`` has what each of them raised, by branch."""
+
+    what: ClassVar[str]
+
+    def __init__(self, location: str, name: str, errors: dict[str, Failure]) -> None:
+        listed = "; ".join(f"{branch}: {failure}" for branch, failure in errors.items())
+        super().__init__("workflow", f"{self.what}_failed", f"{self.summary(name, len(errors))}: {listed}")
+        self.location = location
+        self.failures = tuple(errors.values())
+        self.errors = errors
+
+    def summary(self, name: str, count: int) -> str:
+        return f"{count} branch{'es' if count != 1 else ''} of join {name!r} failed"
+
+
+class JoinError(BranchesError):
+    """Some branches of a join failed; the others finished first."""
+
+    what = "join"
+
+
+class RaceError(BranchesError):
+    """Every branch of a race failed."""
+
+    what = "race"
+
+    def summary(self, name: str, count: int) -> str:
+        return f"all {count} branches of race {name!r} failed"
 
 
 class QueueTimeoutError(RivetError):
@@ -99,6 +160,13 @@ class Evicted(Signal):
 
     def __init__(self) -> None:
         super().__init__("the workflow is being put away; clean up without verbs and let this pass")
+
+
+class Stopped(Signal):
+    """A rollback's replay came to where the run had got: nothing further forward may happen."""
+
+    def __init__(self) -> None:
+        super().__init__("the workflow is being rolled back; let this pass")
 
 
 class HistoryDivergedError(Signal):

@@ -41,6 +41,14 @@ def step_crashed(location: str, attempts: int, allowed: int) -> Event:
     )
 
 
+def rolled_back(location: str, problem: Failure | None) -> Event:
+    """A rollback handler ran; ``problem`` is why it failed."""
+    if problem is None:
+        return Event("step_rolled_back", f"step {location} was rolled back", location=location)
+    text = f"the rollback of step {location} failed: {problem}"
+    return Event("rollback_failed", text, logging.ERROR, location, problem)
+
+
 def signal_swallowed(what: str) -> Event:
     """User code caught the engine's signal."""
     return Event(

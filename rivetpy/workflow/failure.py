@@ -27,9 +27,18 @@ class Failure:
     traceback: str = ""
     #: What it was raised from; for an exception group, all its leaves.
     causes: tuple[Failure, ...] = ()
+    #: Which entry it stands for.
+    location: str | None = None
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type
+
+    def locations(self) -> Iterator[str]:
+        """The entries this failure comes from, anywhere in its causes."""
+        if self.location is not None:
+            yield self.location
+        for cause in self.causes:
+            yield from cause.locations()
 
     def leaves(self) -> Iterator[Failure]:
         """The failures at the ends of the cause chain."""
@@ -37,6 +46,13 @@ class Failure:
             yield self
         for cause in self.causes:
             yield from cause.leaves()
+
+
+class RecordedError(RivetError):
+    """An error that stands for an entry that failed: ``failures`` is what the journal has of it."""
+
+    location: str
+    failures: tuple[Failure, ...]
 
 
 def failure_of(error: BaseException, depth: int = 0) -> Failure:
@@ -53,15 +69,17 @@ def failure_of(error: BaseException, depth: int = 0) -> Failure:
         code=code,
         metadata=metadata,
         traceback=_clip(user_traceback(error)) if depth == 0 else "",
-        causes=tuple(failure_of(cause, depth + 1) for cause in _causes(error)) if depth < MAX_CAUSES else (),
+        causes=_causes(error, depth + 1) if depth < MAX_CAUSES else (),
+        location=error.location if isinstance(error, RecordedError) else None,
     )
 
 
-def _causes(error: BaseException) -> tuple[BaseException, ...]:
+def _causes(error: BaseException, depth: int) -> tuple[Failure, ...]:
     if isinstance(error, BaseExceptionGroup):
-        return tuple(error.exceptions)
+        return tuple(failure_of(leaf, depth) for leaf in error.exceptions[:MAX_CAUSES])
+    recorded = error.failures if isinstance(error, RecordedError) else ()
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return (cause,) if cause is not None else ()
+    return recorded if cause is None else (*recorded, failure_of(cause, depth))
 
 
 def user_traceback(error: BaseException) -> str:
@@ -106,12 +124,13 @@ def pack(failure: Failure) -> Packed:
         codec.encode(failure.metadata),
         failure.traceback,
         [pack(cause) for cause in failure.causes],
+        failure.location,
     ]
 
 
 def unpack(packed: list[Value]) -> Failure:
     """The inverse of `pack`."""
-    kind, module, message, group, code, metadata, text, causes = packed
+    kind, module, message, group, code, metadata, text, causes, location = packed
     return Failure(
-        kind, module, message, group, code, codec.decode(metadata), text, tuple(map(unpack, causes))
+        kind, module, message, group, code, codec.decode(metadata), text, tuple(map(unpack, causes)), location
     )

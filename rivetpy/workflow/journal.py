@@ -33,10 +33,14 @@ class Journal:
         """The entries of a scope by name segment; grows as entries are written."""
         return self._scopes.setdefault(location, {})
 
+    def at(self, location: str) -> Entry | None:
+        """The entry at a location."""
+        scope, part = split(location)
+        return self._scopes.get(scope, {}).get(part)
+
     def has(self, entry: Entry) -> bool:
         """Whether the entry was ever written, committed or not."""
-        scope, part = split(entry.location)
-        return self.scope(scope).get(part) is entry
+        return self.at(entry.location) is entry
 
     def next_seq(self) -> int:
         """The number of the next entry."""
@@ -63,7 +67,7 @@ class Journal:
         self._deletes += keys
 
     def drop_scope(self, location: str) -> None:
-        """Take the deletion of everything below a scope into the next commit."""
+        """Take the deletion of a scope, and what is recorded of the scope itself, into the next commit."""
         below = location + "/"
         for scope in [name for name in self._scopes if name == location or name.startswith(below)]:
             del self._scopes[scope]
@@ -71,6 +75,15 @@ class Journal:
         for key in [key for key in self._puts if key.startswith(prefix)]:
             del self._puts[key]
         self._prefixes.append(prefix)
+        if self.at(location) is not None:
+            self.remove(location)
+
+    def remove(self, location: str) -> None:
+        """Take the deletion of one entry into the next commit."""
+        scope, part = split(location)
+        self._scopes.get(scope, {}).pop(part, None)
+        self._puts.pop(layout.entry_key(location), None)
+        self._deletes.append(layout.entry_key(location))
 
     @property
     def uncommitted(self) -> bool:
@@ -85,7 +98,11 @@ class Journal:
 
     def put_back(self, batch: Batch) -> None:
         """A batch that was taken could not be committed: its changes go into the next one."""
-        self._puts = batch.puts | self._puts
+        gone, below = set(self._deletes), tuple(self._prefixes)
+        kept = {
+            key: data for key, data in batch.puts.items() if key not in gone and not key.startswith(below)
+        }
+        self._puts = kept | self._puts
         self._deletes = batch.deletes + self._deletes
         self._prefixes = batch.prefixes + self._prefixes
 

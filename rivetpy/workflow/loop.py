@@ -10,7 +10,7 @@ from typing import Final
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow import location as locations
-from rivetpy.workflow.entries import LoopEntry, Status
+from rivetpy.workflow.entries import IterationEntry, LoopEntry, Status
 from rivetpy.workflow.errors import WorkflowUsageError
 from rivetpy.workflow.run import Run
 from rivetpy.workflow.scope import Scope, verb
@@ -64,17 +64,19 @@ async def loop(
     keep = history_prune_interval if history_size is None else history_size
     _check(name, history_prune_interval, keep)
     entry = scope.visit(LoopEntry, name)
+    run = scope.run
+    if run.rolling_back:
+        await _revisit(scope, entry, iterate, name)
     if entry.finished:
         return None if entry.output is None else codec.decode(entry.output)
-    run = scope.run
     if not run.journal.has(entry):
         entry.state = None if state is STATELESS else codec.encode(state)
         run.journal.write(entry)  # travels with the first thing an iteration commits
     while True:
         commits = run.commits
-        result = await _iterate(scope, entry, iterate, name)
+        result = await _iterate(scope, entry, entry.iteration, entry.state, iterate, name)
         if isinstance(result, Break):
-            return await _finish(run, entry, result, keep)
+            return await _finish(scope, entry, result, keep)
         _advance(run, entry, result, history_prune_interval, keep)
         if run.commits == commits:  # an iteration that commits nothing must not hold the event loop
             await run.flush()
@@ -86,16 +88,27 @@ def _check(name: str, interval: int, keep: int) -> None:
             raise ValueError(f"loop {name!r}: {option} is a whole number from {least}, not {value!r}")
 
 
-async def _iterate(scope: Scope, entry: LoopEntry, iterate: IterationFunction, name: str) -> Continue | Break:
+async def _revisit(scope: Scope, entry: LoopEntry, iterate: IterationFunction, name: str) -> None:
+    """For a rollback: go over every iteration that is still kept, for the handlers of its steps."""
+    for index in range(entry.first, entry.iteration + 1):
+        state = entry.state
+        if index < entry.iteration:
+            past = scope.run.journal.at(locations.iteration(entry.location, index))
+            state = past.state if isinstance(past, IterationEntry) else None
+        await _iterate(scope, entry, index, state, iterate, name)
+
+
+async def _iterate(
+    scope: Scope, entry: LoopEntry, index: int, given: bytes | None, iterate: IterationFunction, name: str
+) -> Continue | Break:
     """Run one iteration in its own scope; what it decided."""
-    state = STATELESS if entry.state is None else codec.decode(entry.state)
-    inner = Scope(scope.run, locations.iteration(entry.location, entry.iteration), scope)
-    scope.run.scope = inner
+    state = STATELESS if given is None else codec.decode(given)
+    inner = scope.inner(locations.iteration(entry.location, index))
     result = iterate(inner, state)
     if inspect.isawaitable(result):
         result = await result
-    inner.close()
-    scope.run.scope = scope
+    if not scope.run.leaving:
+        inner.close()
     if isinstance(result, Continue | Break):
         return result
     if result is not None:
@@ -114,6 +127,7 @@ async def _iterate(scope: Scope, entry: LoopEntry, iterate: IterationFunction, n
 def _advance(run: Run, entry: LoopEntry, result: Continue, interval: int, keep: int) -> None:
     """Move to the next iteration. Put off until the next commit: until then the recorded entries lead here again."""
     if entry.state is not None:
+        _keep_state(run, entry, entry.state)
         entry.state = codec.encode(result.state)
     elif result.state is not None:
         raise WorkflowUsageError(
@@ -126,11 +140,18 @@ def _advance(run: Run, entry: LoopEntry, result: Continue, interval: int, keep: 
     run.journal.write(entry)
 
 
-async def _finish(run: Run, entry: LoopEntry, result: Break, keep: int) -> Value:
+def _keep_state(run: Run, entry: LoopEntry, state: bytes) -> None:
+    """Remember what the iteration that ends was given: a rewind or a rollback may come back to it."""
+    now = run.port.clock.now()
+    location = locations.iteration(entry.location, entry.iteration)
+    run.journal.write(IterationEntry(location, entry.seq, Status.COMPLETED, now, now, state))
+
+
+async def _finish(scope: Scope, entry: LoopEntry, result: Break, keep: int) -> Value:
     entry.output, value = codec.reread(result.value)
-    entry.finish(Status.COMPLETED, run.port.clock.now())
-    _prune(run, entry, entry.iteration + 1 - keep)
-    await run.record(entry)
+    entry.finish(Status.COMPLETED, scope.run.port.clock.now())
+    _prune(scope.run, entry, entry.iteration + 1 - keep)
+    await scope.record(entry)
     return value
 
 

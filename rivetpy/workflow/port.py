@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Protocol
 
 from rivetpy.clock import Clock
@@ -11,6 +12,7 @@ from rivetpy.identity import Key
 from rivetpy.store import Batch
 from rivetpy.workflow.entries import Message
 from rivetpy.workflow.events import Event
+from rivetpy.workflow.failure import Failure
 
 
 class ActorData(Protocol):
@@ -49,7 +51,7 @@ class Port(Protocol):
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger that names the actor and is silent while replaying."""
+        """A logger that names the actor."""
         ...
 
     def take(self, queues: frozenset[str] | None, count: int, *, keep: bool) -> list[Message]:
@@ -81,6 +83,14 @@ class Port(Protocol):
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         """Commit the batch with the message's removal and its encoded response, then answer whoever waits."""
+        ...
+
+    async def begin_rollback(self, batch: Batch, failure: Failure) -> None:
+        """Commit the batch with the workflow's status: it failed with this, and is being rolled back."""
+        ...
+
+    def release(self, message_ids: Collection[int]) -> None:
+        """Unanswered messages may be received again: who held them is gone."""
         ...
 
     def report(self, event: Event) -> None:

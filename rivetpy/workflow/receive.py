@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow import layout
+from rivetpy.workflow.duration import EPOCH
 from rivetpy.workflow.entries import Message, MessageEntry, Status
-from rivetpy.workflow.errors import MessageError
-from rivetpy.workflow.run import Run, Wait
+from rivetpy.workflow.errors import Evicted, MessageError
 from rivetpy.workflow.scope import Scope, verb
+from rivetpy.workflow.waits import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class ReceiveOptions:
 class QueueMessage:
     """A message as a workflow gets it."""
 
-    def __init__(self, run: Run, entry: MessageEntry, message: Message) -> None:
-        self._run = run
+    def __init__(self, scope: Scope, entry: MessageEntry, message: Message) -> None:
+        self._scope = scope
         self._entry = entry
         self._message = message
         self._answered = False
@@ -36,9 +37,7 @@ class QueueMessage:
         #: The queue it came through.
         self.name = message.queue
         self.body: Value = codec.decode(message.body)
-        self.created_at = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(
-            milliseconds=message.created_at
-        )
+        self.created_at = EPOCH + dt.timedelta(milliseconds=message.created_at)
 
     def __repr__(self) -> str:
         return f"QueueMessage(id={self.id!r}, name={self.name!r}, body={self.body!r})"
@@ -59,7 +58,7 @@ class QueueMessage:
         encoded = codec.encode(response)
         self._answered = True
         if self._message.id not in self._entry.completed:
-            await _complete(self._run, self._entry, self._message, encoded)
+            await _complete(self._scope, self._entry, self._message, encoded)
 
 
 @verb
@@ -69,18 +68,18 @@ async def receive(scope: Scope, name: str, options: ReceiveOptions) -> list[Queu
     queues = run.port.queue_names(options.queues, name)
     entry = scope.visit(MessageEntry, name)
     if not entry.finished:
-        _check_open(run, name)
-        await _receive(run, entry, queues, options)
+        _check_open(scope, name)
+        await _receive(scope, entry, queues, options)
     if entry.completable:
         for message in entry.messages:
             if message.id not in entry.completed:
-                run.open_messages[message.id] = name
-    return [QueueMessage(run, entry, message) for message in entry.messages]
+                scope.frontier.open_messages[message.id] = name
+    return [QueueMessage(scope, entry, message) for message in entry.messages]
 
 
-def _check_open(run: Run, name: str) -> None:
-    if run.open_messages:
-        message, wait = next(iter(run.open_messages.items()))
+def _check_open(scope: Scope, name: str) -> None:
+    if scope.frontier.open_messages:
+        message, wait = next(iter(scope.frontier.open_messages.items()))
         raise MessageError(
             "previous_message_not_completed",
             f"Wait {name!r} began while message {message} of wait {wait!r} was not completed; "
@@ -89,28 +88,31 @@ def _check_open(run: Run, name: str) -> None:
 
 
 async def _receive(
-    run: Run, entry: MessageEntry, queues: frozenset[str] | None, options: ReceiveOptions
+    scope: Scope, entry: MessageEntry, queues: frozenset[str] | None, options: ReceiveOptions
 ) -> None:
+    run = scope.run
     clock = run.port.clock
     if not run.journal.has(entry):
         entry.queues = options.queues
         entry.completable = options.completable
         entry.deadline = None if options.timeout is None else clock.now() + options.timeout
         if not run.port.waiting(queues) and options.timeout != 0:
-            await run.record(entry)  # the deadline is fixed, and the history shows what is waited for
+            await scope.record(entry)  # the deadline is fixed, and the history shows what is waited for
     while not (messages := run.port.take(queues, options.count, keep=entry.completable)):
         if entry.deadline is not None and entry.deadline <= clock.now():
             break
-        await run.wait(Wait("message", entry.location, entry.deadline, queues))
+        await scope.wait(Wait("message", entry.location, entry.deadline, queues))
     entry.messages = messages
     entry.finish(Status.COMPLETED, clock.now())
     if not entry.completable:
         run.journal.delete([layout.message_key(message.id) for message in messages])
-    await run.record(entry)
+    await scope.record(entry)
 
 
-async def _complete(run: Run, entry: MessageEntry, message: Message, response: bytes) -> None:
+async def _complete(scope: Scope, entry: MessageEntry, message: Message, response: bytes) -> None:
+    if scope.frontier.cancelled:
+        raise Evicted
     entry.completed.append(message.id)
-    run.journal.write(entry)
-    await run.complete(message, response)
-    run.open_messages.pop(message.id, None)
+    scope.run.journal.write(entry)
+    await scope.run.complete(message, response)
+    scope.frontier.open_messages.pop(message.id, None)

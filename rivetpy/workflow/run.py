@@ -1,78 +1,33 @@
-"""One life of a workflow function in memory: passes over its journal, waits, and the outcome."""
+"""A workflow in memory: what its verbs share, how it waits, and how it is told to leave."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
-from rivetpy import codec
 from rivetpy.clock import Alarm
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, StoreError
-from rivetpy.workflow import events
-from rivetpy.workflow.entries import Entry, Message
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal
-from rivetpy.workflow.failure import Failure, failure_of
+from rivetpy.workflow.entries import Message, StepEntry
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError
+from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
-from rivetpy.workflow.location import ROOT
 from rivetpy.workflow.port import ActorData, Port
 from rivetpy.workflow.scope import Scope
+from rivetpy.workflow.waits import Wait
 
 #: The workflow function, waiting for the root scope of a pass.
 BoundFunction = Callable[[Scope], Awaitable[Value]]
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """What a suspended verb waits for: a moment (epoch ms), a message, or whichever comes first."""
-
-    #: sleep, message or retry.
-    reason: str
-    location: str
-    deadline: int | None = None
-    #: Which queues; None for all. Only looked at when the reason is message.
-    queues: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """The function returned; ``output`` is its encoded result."""
-
-    output: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The function raised."""
-
-    failure: Failure
-
-
-@dataclass(frozen=True, slots=True)
-class Diverged:
-    """The function no longer fits its journal; nothing was written."""
-
-    error: HistoryDivergedError
-
-
-@dataclass(frozen=True, slots=True)
-class Suspended:
-    """The run was put away; ``waits`` is what it waited for (empty: it was in the middle of something)."""
-
-    waits: tuple[Wait, ...]
-    #: Set when a commit was refused: what is in memory is no longer what is stored.
-    error: StoreError | None = None
-
-
-Outcome = Completed | Failed | Diverged | Suspended
+#: Called as ``handler(step, output)``.
+RollbackHandler = Callable[..., Value]
 
 
 class Run:
-    """Runs one workflow function over one journal until it ends or is put away.
+    """One workflow function over one journal, until it ends or is put away; `runner.execute` runs it.
 
     ``crashed`` says that the engine ended uncleanly while this workflow was awake. ``always_replay`` turns every wait
-    into leaving the function and running it again from the top, which must change nothing.
+    into leaving the function and running it again from the top, which must change nothing. ``failing`` is set when it
+    had failed and was being rolled back.
     """
 
     def __init__(
@@ -83,122 +38,80 @@ class Run:
         *,
         crashed: bool = False,
         always_replay: bool = False,
+        failing: Failure | None = None,
+        rewinds: int = 0,
     ) -> None:
+        self.function = function
         self.journal = journal
         self.port = port
-        #: True until the journal goes on: the body at its frontier may be what killed the engine.
         self.crashed = crashed
+        self.failing = failing
+        #: How often the workflow was rewound: what runs again then is another execution to the outside.
+        self.rewinds = rewinds
         #: The pass is being left: verbs refuse.
         self.leaving = False
+        #: The run is being put away for good.
+        self.closing = False
         #: What still runs is being cancelled: the time to leave in peace is over.
         self.given_up = False
+        self.diverged: HistoryDivergedError | None = None
+        self.refused: StoreError | None = None
         self.waits: dict[Wait, asyncio.Future[None]] = {}
-        #: Completable messages that were received and not completed yet, by id.
-        self.open_messages: dict[int, str] = {}
-        self.scope: Scope | None = None
-        self._function = function
+        #: With `always_replay`: what the pass was left for.
+        self.held: tuple[Wait, ...] = ()
+        #: How often the journal went on in this life.
+        self.commits = 0
+        #: Steps may be rolled back from here on.
+        self.armed = False
+        #: The pass only collects rollback handlers: nothing new begins, nothing is written.
+        self.rolling_back = False
+        self.handlers: list[tuple[StepEntry, RollbackHandler]] = []
+        #: How many flows (the function, its branches) are not waiting for branches of theirs.
+        self._flows = 1
         self._always_replay = always_replay
-        self._suspended_at: Wait | None = None
-        self._closing = False
-        self._diverged: HistoryDivergedError | None = None
-        self._refused: StoreError | None = None
-        self._commits = 0
 
-    @property
-    def replaying(self) -> bool:
-        """Whether recorded entries are still to come where the function is now."""
-        return self.scope is not None and self.scope.replaying
+    def begin_pass(self) -> None:
+        """The function starts from the top."""
+        self.leaving = self.closing
+        self.waits.clear()
+        self.held = ()
+        self.armed = False
+        self.handlers.clear()
+        self._flows = 1
 
-    @property
-    def commits(self) -> int:
-        """How often the journal went on in this life."""
-        return self._commits
-
-    # -- life --------------------------------------------------------------------------------------------
-
-    async def execute(self) -> Outcome:
-        """Run until the function ends or `close` is called. Called once."""
-        while True:
-            outcome = await self._pass()
-            if self._suspended_at is None or self._closing or not isinstance(outcome, Suspended):
-                return outcome
-            wait, self._suspended_at = self._suspended_at, None
-            try:
-                await self._block(wait)
-            except Evicted:
-                return Suspended((wait,))
+    # -- leaving -----------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Put the run away: what waits is woken to leave; what runs leaves at its next verb."""
-        self._closing = self.leaving = True
-        for future in list(self.waits.values()):
+        self.closing = True
+        self.leave()
+
+    def leave(self) -> None:
+        """End the pass: every flow that waits leaves now, every other one at its next verb."""
+        self.leaving = True
+        for future in self.waits.values():
             if not future.done():
                 future.set_exception(Evicted())
 
-    async def _pass(self) -> Outcome:
-        """One run of the function from the top; how it ended, as a value."""
-        self.leaving = self._closing
-        self.open_messages.clear()
-        self.scope = scope = Scope(self, ROOT)
-        waits: tuple[Wait, ...] = ()
-        try:
-            try:
-                output = codec.encode(await self._function(scope))
-                if not self.leaving:
-                    scope.close()
-            finally:
-                waits = tuple(self.waits)
-            await self.flush()
-            outcome: Outcome = Completed(output)
-        except HistoryDivergedError as error:
-            outcome = Diverged(error)
-        except Evicted:
-            outcome = Suspended(waits)
-        except EncodeError as error:
-            outcome = Failed(failure_of(error))
-        except Exception as error:
-            outcome = Failed(failure_of(error))
-        except BaseExceptionGroup as group:
-            outcome = self._signal_in(group) or Failed(failure_of(group))
-        except asyncio.CancelledError:
-            if not self._closing:
-                raise
-            outcome = Suspended(waits)
-        return self._settled(outcome)
-
-    def _settled(self, outcome: Outcome) -> Outcome:
-        """What the pass really came to, when user code swallowed or replaced a signal."""
-        if self._diverged is not None:
-            if not isinstance(outcome, Diverged):
-                self.port.report(events.signal_swallowed(_what(outcome)))
-            return Diverged(self._diverged)
-        if self._refused is not None:
-            return Suspended((), self._refused)
-        if self.leaving and not isinstance(outcome, Suspended):
-            self.port.report(events.signal_swallowed(_what(outcome)))
-            return Suspended(())
-        return outcome
-
-    def _signal_in(self, group: BaseExceptionGroup[BaseException]) -> Outcome | None:
-        signals = group.subgroup(Signal)
-        return Suspended(()) if signals is not None else None
-
     def diverge(self, error: HistoryDivergedError) -> HistoryDivergedError:
         """Remember that the code does not fit, even if user code swallows the error."""
-        self._diverged = self._diverged or error
-        self.leaving = True
+        self.diverged = self.diverged or error
+        self.leave()
         return error
 
-    # -- the world ---------------------------------------------------------------------------------------
+    def refuse(self, error: StoreError) -> Evicted:
+        """The store refused a commit: memory and disk differ now, so the run must be put away."""
+        self.refused = error
+        self.leave()
+        return Evicted()
 
-    async def record(self, entry: Entry, data: ActorData | None = None) -> None:
-        """Commit the entry with everything put off before it, and the changes made through ``data``."""
-        self.journal.write(entry)
-        self.crashed = False
-        await self.flush(data)
+    # -- committing --------------------------------------------------------------------------------------
 
     async def flush(self, data: ActorData | None = None) -> None:
-        """Commit what was put off. Raises `Evicted` when the store refuses: memory and disk differ now."""
+        """Commit what was put off, and the changes made through ``data``.
+
+        Raises `EncodeError` when the state can't be stored (nothing is lost), `Evicted` when the store refuses.
+        """
         if not self.journal.uncommitted:
             return
         batch = self.journal.take()
@@ -209,7 +122,7 @@ class Run:
             raise
         except StoreError as error:
             raise self.refuse(error) from error
-        self._commits += 1
+        self.commits += 1
 
     async def complete(self, message: Message, response: bytes) -> None:
         """Commit what is written with the message's removal, and answer its sender."""
@@ -219,45 +132,79 @@ class Run:
             await self.port.complete(self.journal.take(), message, response)
         except StoreError as error:
             raise self.refuse(error) from error
-        self._commits += 1
+        self.commits += 1
 
-    def refuse(self, error: StoreError) -> Evicted:
-        """The store refused a commit; the run must be put away."""
-        self._refused = error
-        self.leaving = True
-        return Evicted()
+    async def begin_rollback(self, failure: Failure) -> None:
+        """Make it durable that the run failed and is being rolled back, before any handler runs."""
+        try:
+            await self.port.begin_rollback(self.journal.take(), failure)
+        except StoreError as error:
+            raise self.refuse(error) from error
 
-    async def wait(self, wait: Wait) -> None:
-        """Suspend until what is waited for may have come. Returns at once when it has."""
-        if self._ready(wait):
+    # -- waiting -----------------------------------------------------------------------------------------
+
+    @property
+    def resting(self) -> bool:
+        """Whether every flow waits for a moment or a message."""
+        return len(self.waits) >= self._flows
+
+    def branches_begin(self, count: int) -> None:
+        """A flow begins to wait for ``count`` branches."""
+        self._flows += count - 1
+
+    def branch_ended(self, *, last: bool, decided: bool) -> None:
+        """A branch is over; the ``last`` one of its siblings hands on to the flow that waits for them.
+
+        ``decided``: that flow goes on whatever the others do.
+        """
+        if last:
             return
-        await self.flush()
-        self.crashed = False
-        if self._always_replay:
-            self._suspended_at = wait
-            self.leaving = True
-            raise Evicted
-        await self._block(wait)
+        self._flows -= 1
+        if self._always_replay and not decided and not self.leaving and self.waits and self.resting:
+            self._hold()
 
-    def notify(self, queue: str) -> None:
-        """A message arrived in a queue: wake what waits for it."""
-        for wait, future in self.waits.items():
-            if (
-                wait.reason == "message"
-                and (wait.queues is None or queue in wait.queues)
-                and not future.done()
-            ):
-                future.set_result(None)
-
-    def _ready(self, wait: Wait) -> bool:
+    def ready(self, wait: Wait) -> bool:
+        """Whether what is waited for may have come."""
         if wait.deadline is not None and wait.deadline <= self.port.clock.now():
             return True
         return wait.reason == "message" and self.port.waiting(wait.queues)
 
-    async def _block(self, wait: Wait) -> None:
-        if self.leaving and self._closing:
+    def notify(self, queue: str) -> None:
+        """A message arrived in a queue: wake what waits for it."""
+        for wait, future in self.waits.items():
+            if wait.takes(queue) and not future.done():
+                future.set_result(None)
+
+    async def suspend(self, wait: Wait) -> None:
+        """Wait in memory; or, with ``always_replay``, leave the pass once every flow waits."""
+        if self._always_replay and len(self.waits) + 1 >= self._flows and not self.leaving:
+            self._hold(wait)
             raise Evicted
-        if self._ready(wait):
+        await self._block(wait)
+
+    def _hold(self, *more: Wait) -> None:
+        self.held = (*self.waits, *more)
+        self.leave()
+
+    async def block_on_held(self) -> None:
+        """Wait until one of the things the last pass was left for may have come. Raises `Evicted` on `close`."""
+        held, self.held, self.leaving = self.held, (), self.closing
+        self.waits.clear()
+        blocks = [asyncio.ensure_future(self._block(wait)) for wait in held]
+        try:
+            await asyncio.wait(blocks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for block in blocks:
+                block.cancel()
+            await asyncio.gather(*blocks, return_exceptions=True)
+        if self.closing:
+            self.waits.update((wait, asyncio.get_running_loop().create_future()) for wait in held)
+            raise Evicted
+
+    async def _block(self, wait: Wait) -> None:
+        if self.leaving:
+            raise Evicted
+        if self.ready(wait):
             return
         future = asyncio.get_running_loop().create_future()
         self.waits[wait] = future
@@ -267,7 +214,7 @@ class Run:
         finally:
             if alarm is not None:
                 alarm.cancel()
-            if not self._closing:
+            if not self.leaving:  # else it is what the run was put away in
                 del self.waits[wait]
 
 
@@ -277,13 +224,3 @@ def _resolve(future: asyncio.Future[None]) -> Callable[[], None]:
             future.set_result(None)
 
     return resolve
-
-
-def _what(outcome: Outcome) -> str:
-    return (
-        "returned"
-        if isinstance(outcome, Completed)
-        else f"raised {outcome.failure}"
-        if isinstance(outcome, Failed)
-        else "went on"
-    )

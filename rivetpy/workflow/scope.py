@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from rivetpy.workflow import location as locations
-from rivetpy.workflow.entries import INITIAL, Entry, Kind
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError, WorkflowUsageError
+from rivetpy.workflow.entries import FRAMES, INITIAL, Entry, Kind
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Stopped, WorkflowUsageError
+from rivetpy.workflow.port import ActorData
+from rivetpy.workflow.waits import Wait
 
 if TYPE_CHECKING:
     from rivetpy.workflow.run import Run
@@ -31,12 +33,38 @@ def call_site() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+class Frontier:
+    """Where one flow of the workflow (the function itself, or a branch) is in its journal."""
+
+    def __init__(self, crashed: bool, parent: Frontier | None = None) -> None:
+        #: True until this flow's journal goes on: the body it comes to next may be what killed the engine.
+        self.crashed = crashed
+        #: Completable messages this flow received and did not complete yet: the wait of each, by id.
+        self.open_messages: dict[int, str] = {}
+        self._parent = parent
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """The flow lost a race: its verbs refuse from now on."""
+        self._cancelled = True
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether this flow, or one it is part of, lost a race."""
+        return self._cancelled or (self._parent is not None and self._parent.cancelled)
+
+    def branch(self) -> Frontier:
+        """The frontier of a branch that begins here."""
+        return Frontier(self.crashed, self)
+
+
 class Scope:
     """A part of the workflow in which every name is used once; its verbs come one after another."""
 
-    def __init__(self, run: Run, location: str, parent: Scope | None = None) -> None:
+    def __init__(self, run: Run, location: str, frontier: Frontier, parent: Scope | None = None) -> None:
         self.run = run
         self.location = location
+        self.frontier = frontier
         self.parent = parent
         self._entries = run.journal.scope(location)
         #: Recorded names this pass has not come to yet.
@@ -45,6 +73,10 @@ class Scope:
         self._task = asyncio.current_task()
         self._busy: str | None = None
         self._closed = False
+
+    def inner(self, location: str, frontier: Frontier | None = None) -> Scope:
+        """A scope within this one; with a frontier of its own when it is a branch."""
+        return Scope(self.run, location, frontier or self.frontier, self)
 
     # -- the five beats: look up -------------------------------------------------------------------------
 
@@ -55,29 +87,78 @@ class Scope:
         where something fresh is asked for while recorded entries wait to be visited: in unchanged code
         everything before a recorded entry is recorded too.
         """
+        location, site = self._use(kind.kind, name)
+        entry = self.recorded(name)
+        if entry is None:
+            if self.unvisited:
+                found = self._describe_unvisited()
+                raise self._diverged(location, f"a new {_described(kind.kind, name)}", found, site)
+            return self.fresh(kind, name)
+        if not isinstance(entry, kind):
+            raise self._diverged(
+                location, _described(kind.kind, name), f"{_described(entry.kind, name)} there", site
+            )
+        if self.run.rolling_back and not entry.finished and entry.kind not in FRAMES:
+            raise Stopped
+        return entry
+
+    def recorded(self, name: str) -> Entry | None:
+        """The recorded entry of a name, whatever its kind."""
+        return self._entries.get(locations.segment(name))
+
+    def fresh(self, kind: type[E], name: str) -> E:
+        """A new entry, not in the journal before it is written. Nothing new begins while rolling back."""
+        if self.run.rolling_back:
+            raise Stopped
+        run = self.run
+        location = locations.child(self.location, locations.segment(name))
+        return kind(location, run.journal.next_seq(), INITIAL[kind.kind], run.port.clock.now())
+
+    def pass_by(self, kind: Kind, name: str) -> Entry | None:
+        """Use a name whose entry need not be there: what stands for code that was not always there.
+
+        Raises `HistoryDivergedError` where the journal has another kind or the name was used before.
+        """
+        location, site = self._use(kind, name)
+        entry = self.recorded(name)
+        if entry is not None and entry.kind is not kind:
+            raise self._diverged(
+                location, _described(kind, name), f"{_described(entry.kind, name)} there", site
+            )
+        return entry
+
+    def _use(self, kind: Kind, name: str) -> tuple[str, str]:
+        """Mark a name as used; its location, and where it was called."""
         part = locations.segment(name)
         location = locations.child(self.location, part)
         site = call_site()
         if part in self._used:
             raise self._diverged(
-                location, f"{_described(kind.kind, name)} again", f"it, used at {self._used[part]}", site
+                location, f"{_described(kind, name)} again", f"it, used at {self._used[part]}", site
             )
         self._used[part] = site
         self.unvisited.discard(part)
-        entry = self._entries.get(part)
-        if entry is None:
-            if self.unvisited:
-                found = self._describe_unvisited()
-                raise self._diverged(location, f"a new {_described(kind.kind, name)}", found, site)
-            return self._fresh(kind, location)
-        if not isinstance(entry, kind):
-            found = f"{_described(entry.kind, name)}"
-            raise self._diverged(location, _described(kind.kind, name), found, site)
-        return entry
+        return location, site
 
-    def _fresh(self, kind: type[E], location: str) -> E:
-        run = self.run
-        return kind(location, run.journal.next_seq(), INITIAL[kind.kind], run.port.clock.now())
+    def diverged_at(self, entry: Entry, expected: str, found: str) -> HistoryDivergedError:
+        """The error of an entry whose parts do not fit."""
+        return self._diverged(entry.location, expected, found, call_site())
+
+    # -- the five beats: wait, record --------------------------------------------------------------------
+
+    async def wait(self, wait: Wait) -> None:
+        """Suspend until what is waited for may have come. Returns at once when it has."""
+        if self.run.ready(wait):
+            return
+        await self.run.flush()
+        self.frontier.crashed = False
+        await self.run.suspend(wait)
+
+    async def record(self, entry: Entry, data: ActorData | None = None) -> None:
+        """Commit the entry with everything put off before it, and the changes made through ``data``."""
+        self.run.journal.write(entry)
+        self.frontier.crashed = False
+        await self.run.flush(data)
 
     def _describe_unvisited(self) -> str:
         part = min(self.unvisited, key=lambda part: self._entries[part].seq)
@@ -90,7 +171,7 @@ class Scope:
 
     def begin(self, name: str) -> None:
         """A verb starts. Raises where verbs may not be used, or where the workflow is being put away."""
-        if self.run.leaving:
+        if self.run.leaving or self.frontier.cancelled:
             raise Evicted
         if self._closed:
             raise WorkflowUsageError(
@@ -98,13 +179,14 @@ class Scope:
             )
         if self._busy is not None:
             raise WorkflowUsageError(
-                f"{name!r} was started while {self._busy!r} of the same scope is not finished. Inside a loop "
-                "use the loop's own context; inside a step no verb can be used."
+                f"{name!r} was started while {self._busy!r} of the same scope is not finished. Inside a loop, branch "
+                "or block use the context it is handed; inside a step no verb can be used. To run several at once "
+                "use ctx.join (not asyncio.gather)."
             )
         if asyncio.current_task() is not self._task:
             raise WorkflowUsageError(
-                f"{name!r} was started in another task (asyncio.gather, create_task, wait_for, TaskGroup). "
-                "Verbs of a workflow run one after another: await each where the workflow function runs."
+                f"{name!r} was started in another task (asyncio.gather, create_task, wait_for, TaskGroup). Verbs of a "
+                "workflow run one after another; to run some at once use ctx.join, for the first of some ctx.race."
             )
         self._busy = name
 
@@ -120,7 +202,7 @@ class Scope:
     def close(self) -> None:
         """The scope is over: everything recorded in it must have been visited."""
         self._closed = True
-        if self.unvisited:
+        if self.unvisited and not self.run.rolling_back:
             part = min(self.unvisited, key=lambda part: self._entries[part].seq)
             raise self._diverged(
                 locations.child(self.location, part),

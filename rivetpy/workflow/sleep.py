@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rivetpy.workflow.entries import SleepEntry, Status
-from rivetpy.workflow.run import Wait
 from rivetpy.workflow.scope import Scope, verb
+from rivetpy.workflow.waits import Wait
 
 
 @verb
@@ -17,8 +17,8 @@ async def sleep(scope: Scope, name: str, deadline: int) -> None:
     if not run.journal.has(entry):
         entry.deadline = deadline
         if deadline > run.port.clock.now():
-            await run.record(entry)
+            await scope.record(entry)
     while entry.deadline > run.port.clock.now():
-        await run.wait(Wait("sleep", entry.location, entry.deadline))
+        await scope.wait(Wait("sleep", entry.location, entry.deadline))
     entry.finish(Status.COMPLETED, run.port.clock.now())
-    await run.record(entry)
+    await scope.record(entry)

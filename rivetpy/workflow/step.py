@@ -16,13 +16,21 @@ from rivetpy.errors import EncodeError
 from rivetpy.workflow import events
 from rivetpy.workflow.duration import Duration, deadline, milliseconds
 from rivetpy.workflow.entries import Status, StepEntry
-from rivetpy.workflow.errors import STEP_ERRORS, CriticalError, Evicted, Signal, WorkflowUsageError
+from rivetpy.workflow.errors import (
+    STEP_ERRORS,
+    CriticalError,
+    Evicted,
+    RollbackCheckpointError,
+    RollbackError,
+    Signal,
+    WorkflowUsageError,
+)
 from rivetpy.workflow.failure import Failure, failure_of
-from rivetpy.workflow.location import name_of, split
 from rivetpy.workflow.port import ActorData
-from rivetpy.workflow.run import Run, Wait
+from rivetpy.workflow.run import RollbackHandler, Run
 from rivetpy.workflow.scope import Scope, verb
 from rivetpy.workflow.stepcontext import StepContext
+from rivetpy.workflow.waits import Wait
 
 StepFunction = Callable[..., Value]
 
@@ -68,13 +76,17 @@ def options(
     )
 
 
+#: What a step has when nothing is said.
+DEFAULT = options(3, 0.1, 30, 30, False, False)
+
+
 def backoff_ms(attempts: int, base_ms: int, longest_ms: int) -> int:
     """Milliseconds from an attempt's start to the next: min(longest, base * 2**attempts)."""
     return int(min(longest_ms, base_ms * 2.0 ** min(attempts, _MAX_EXPONENT)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class Result:
     """An attempt that succeeded: the bytes, and the value as re-read from them."""
 
     data: bytes
@@ -82,7 +94,7 @@ class _Result:
 
 
 @dataclass(frozen=True, slots=True)
-class _Problem:
+class Problem:
     """An attempt that did not; ``reason`` is set when no retry may follow."""
 
     failure: Failure
@@ -91,55 +103,67 @@ class _Problem:
 
 @verb
 async def step(
-    scope: Scope, name: str, function: StepFunction, args: tuple[Value, ...], options: StepOptions
-) -> Value:
-    """Look up, replay, wait, perform, record."""
-    entry = scope.visit(StepEntry, name)
-    if entry.finished:
-        return _replay(entry, name)
-    if scope.run.crashed:
-        await _count_crash(scope.run, entry, options)
-    return await _run(scope.run, entry, name, function, args, options)
-
-
-async def _run(
-    run: Run,
-    entry: StepEntry,
+    scope: Scope,
     name: str,
     function: StepFunction,
     args: tuple[Value, ...],
     options: StepOptions,
+    rollback: RollbackHandler | None = None,
 ) -> Value:
+    """Look up, replay, wait, perform, record."""
+    if rollback is not None and not scope.run.armed:
+        raise RollbackCheckpointError(name)
+    entry = scope.visit(StepEntry, name)
+    if not entry.finished:
+        if scope.frontier.crashed:
+            await _count_crash(scope, entry, options)
+        await _try(scope, entry, function, args, options, rollback)
+    if rollback is not None and entry.status is Status.COMPLETED:
+        scope.run.handlers.append((entry, rollback))
+    return _result(entry, name)
+
+
+async def _try(
+    scope: Scope,
+    entry: StepEntry,
+    function: StepFunction,
+    args: tuple[Value, ...],
+    options: StepOptions,
+    rollback: RollbackHandler | None,
+) -> None:
     """Wait, perform and record, attempt after attempt, until the entry is finished."""
+    run = scope.run
     while not entry.finished:
         if entry.retry_at is not None:
-            await run.wait(Wait("retry", entry.location, entry.retry_at))
+            await scope.wait(Wait("retry", entry.location, entry.retry_at))
         entry.started_at = run.port.clock.now()
         entry.attempts += 1
         data = run.port.open_step()
-        outcome = await _attempt(run, entry, data, function, args, options)
-        if isinstance(outcome, _Result):
+        outcome = await attempt(run, entry, data, function, args, options)
+        if isinstance(outcome, Result):
+            if rollback is not None:
+                entry.done = run.journal.next_seq()
             try:
-                return await _record_result(run, entry, data, outcome, options)
+                await _record_result(scope, entry, data, outcome, options)
             except EncodeError as error:  # of the state; the result was fine
-                outcome = _unstorable(name, "left a state", error)
-        await _record_problem(run, entry, data, outcome, options)
-    return _replay(entry, name)
+                outcome = _unstorable(entry, "left a state", error)
+        if isinstance(outcome, Problem):
+            await _record_problem(scope, entry, data, outcome, options)
 
 
-def _replay(entry: StepEntry, name: str) -> Value:
-    """The recorded value, or the recorded failure raised."""
+def _result(entry: StepEntry, name: str) -> Value:
+    """The recorded value, fresh from its bytes; or the recorded failure, raised."""
     if entry.output is not None:
         return codec.decode(entry.output)
     assert entry.reason is not None and entry.failure is not None
-    raise STEP_ERRORS[entry.reason](name, entry.attempts, entry.failure)
+    raise STEP_ERRORS[entry.reason](entry.location, name, entry.attempts, entry.failure)
 
 
-async def _count_crash(run: Run, entry: StepEntry, options: StepOptions) -> None:
+async def _count_crash(scope: Scope, entry: StepEntry, options: StepOptions) -> None:
     """Count the attempt during which the engine may have died, before the body runs again."""
+    run = scope.run
     if entry.retry_at is not None and entry.retry_at > run.port.clock.now():
         return  # it died while the step waited for its next attempt
-    run.crashed = False
     allowed = options.max_retries + 1
     entry.attempts += 1
     entry.retry_at = None
@@ -149,46 +173,45 @@ async def _count_crash(run: Run, entry: StepEntry, options: StepOptions) -> None
     if entry.attempts >= allowed:
         entry.reason = "exhausted"
         entry.finish(Status.EXHAUSTED, run.port.clock.now())
-    await run.record(entry)
+    await scope.record(entry)
 
 
-async def _attempt(
+async def attempt(
     run: Run,
     entry: StepEntry,
     data: ActorData,
     function: StepFunction,
     args: tuple[Value, ...],
     options: StepOptions,
-) -> _Result | _Problem:
+) -> Result | Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
-    name = name_of(split(entry.location)[1])
     limit = asyncio.timeout(options.timeout)
-    context = StepContext(run.port, data, entry, lambda: limit.expired() or run.given_up)
+    context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
     try:
         async with limit:
             value = await _call(function, context, args)
         if limit.expired():  # the body swallowed its cancellation: the result came too late
-            return _timed_out(name, options)
-        return _Result(*codec.reread(value))
+            return _timed_out(entry, options)
+        return Result(*codec.reread(value))
     except EncodeError as error:
-        return _unstorable(name, "returned a value", error)
+        return _unstorable(entry, "returned a value", error)
     except Signal as signal:
         if run.leaving:
             raise
-        return _Problem(failure_of(signal), "critical")
+        return Problem(failure_of(signal), "critical")
     except asyncio.CancelledError as error:
         if run.leaving:
             raise Evicted from None
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return _Problem(failure_of(error), None)
+        return Problem(failure_of(error), None)
     except (Exception, SystemExit, BaseExceptionGroup) as error:
         if limit.expired():
-            return _timed_out(name, options)
+            return _timed_out(entry, options)
         if isinstance(error, BaseExceptionGroup) and run.leaving:
             raise Evicted from error
-        return _Problem(failure_of(error), "critical" if _is_critical(error) else None)
+        return Problem(failure_of(error), _final_reason(error))
     finally:
         context.end()
 
@@ -212,48 +235,58 @@ def _without_stop_iteration(function: StepFunction, *args: Value) -> Value:
         raise RuntimeError("the step body raised StopIteration") from error
 
 
-def _is_critical(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(CriticalError) is not None
-    return isinstance(error, CriticalError | WorkflowUsageError)
+#: Errors that end a step at once, and the reason they give.
+_FINAL: dict[type[Exception], str] = {
+    RollbackError: "rollback",
+    CriticalError: "critical",
+    WorkflowUsageError: "critical",
+}
 
 
-def _timed_out(name: str, options: StepOptions) -> _Problem:
+def _final_reason(error: BaseException) -> str | None:
+    """Why no retry may follow this error, or one inside its group; None when one may."""
+    for kind, reason in _FINAL.items():
+        inside = isinstance(error, BaseExceptionGroup) and error.subgroup(kind) is not None
+        if inside or isinstance(error, kind):
+            return reason
+    return None
+
+
+def _timed_out(entry: StepEntry, options: StepOptions) -> Problem:
     failure = Failure(
-        "StepTimeout", "rivetpy", f"step {name!r} took longer than its timeout of {options.timeout:g} s"
+        "StepTimeout", "rivetpy", f"step {entry.name!r} took longer than its timeout of {options.timeout:g} s"
     )
-    return _Problem(failure, None if options.retry_on_timeout else "timeout")
+    return Problem(failure, None if options.retry_on_timeout else "timeout")
 
 
-def _unstorable(name: str, what: str, error: EncodeError) -> _Problem:
+def _unstorable(entry: StepEntry, what: str, error: EncodeError) -> Problem:
     failure = failure_of(
-        EncodeError(error.path, f"step {name!r} {what} that can't be stored: {error.problem}")
+        EncodeError(error.path, f"step {entry.name!r} {what} that can't be stored: {error.problem}")
     )
-    return _Problem(failure, "critical")
+    return Problem(failure, "critical")
 
 
 async def _record_result(
-    run: Run, entry: StepEntry, data: ActorData, result: _Result, options: StepOptions
-) -> Value:
+    scope: Scope, entry: StepEntry, data: ActorData, result: Result, options: StepOptions
+) -> None:
     entry.output, entry.failure, entry.retry_at = result.data, None, None
     before = entry.status
-    entry.finish(Status.COMPLETED, run.port.clock.now())
+    entry.finish(Status.COMPLETED, scope.run.port.clock.now())
     if options.ephemeral and data.untouched:
-        run.journal.write(entry)
-        return result.value
+        scope.run.journal.write(entry)
+        return
     try:
-        await run.record(entry, data)
+        await scope.record(entry, data)
     except EncodeError:
         entry.output, entry.status, entry.completed_at = None, before, None
         raise
-    return result.value
 
 
 async def _record_problem(
-    run: Run, entry: StepEntry, data: ActorData, problem: _Problem, options: StepOptions
+    scope: Scope, entry: StepEntry, data: ActorData, problem: Problem, options: StepOptions
 ) -> None:
     """The failed attempt, and the state it left: changes roll forward (spec workflows 3)."""
-    allowed = options.max_retries + 1
+    run, allowed = scope.run, options.max_retries + 1
     entry.failure = problem.failure
     entry.reason = problem.reason or ("exhausted" if entry.attempts >= allowed else None)
     delay = None
@@ -266,7 +299,7 @@ async def _record_problem(
         entry.finish(final, run.port.clock.now())
     data.discard_sends()
     try:
-        await run.record(entry, data)
+        await scope.record(entry, data)
     except EncodeError:
-        await run.record(entry)  # the state can't be stored: the failure is, the state stays as it was
+        await scope.record(entry)  # the state can't be stored: the failure is, the state stays as it was
     run.port.report(events.step_failed(entry.location, entry.attempts, allowed, problem.failure, delay))

@@ -11,7 +11,6 @@ from rivetpy.codec import Value
 from rivetpy.identity import Key
 from rivetpy.workflow.entries import StepEntry
 from rivetpy.workflow.errors import WorkflowUsageError
-from rivetpy.workflow.location import name_of, split
 from rivetpy.workflow.port import ActorData, Port
 
 
@@ -44,10 +43,13 @@ class Abort(threading.Event):
 class StepContext:
     """One attempt of a step."""
 
-    def __init__(self, port: Port, data: ActorData, entry: StepEntry, given_up: Callable[[], bool]) -> None:
+    def __init__(
+        self, port: Port, data: ActorData, entry: StepEntry, rewinds: int, given_up: Callable[[], bool]
+    ) -> None:
         self._port = port
         self._data: ActorData | None = data
-        self._location = entry.location
+        self._name = entry.name
+        self._identity = f"{port.actor_id}:{entry.location}" + (f":{rewinds}" if rewinds else "")
         #: 1 for the first attempt.
         self.attempt = entry.attempts
         self._given_up = given_up
@@ -56,8 +58,11 @@ class StepContext:
 
     @property
     def idempotency_key(self) -> str:
-        """Stable over attempts and replays, unique per entry: give it to services that deduplicate."""
-        return hashlib.blake2b(f"{self.actor_id}:{self._location}".encode(), digest_size=16).hexdigest()
+        """Stable over attempts and replays, unique per entry: give it to services that deduplicate.
+
+        A rewind makes what runs again another execution, with other keys.
+        """
+        return hashlib.blake2b(self._identity.encode(), digest_size=16).hexdigest()
 
     @property
     def state(self) -> Value:
@@ -111,9 +116,8 @@ class StepContext:
 
     def _live(self) -> ActorData:
         if self._data is None:
-            name = name_of(split(self._location)[1])
             raise WorkflowUsageError(
-                f"The context of step {name!r} was used after the step ended; what it would change "
+                f"The context of step {self._name!r} was used after the step ended; what it would change "
                 "can no longer be recorded. Await everything a step starts before it returns."
             )
         return self._data

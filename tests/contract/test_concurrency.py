@@ -60,7 +60,7 @@ def test_batches_handed_in_at_once_take_effect_in_that_order(place: Place) -> No
 def test_a_cancelled_caller_takes_nothing_back_and_harms_nobody(place: Place) -> None:
     async def write(store: Store) -> None:
         await store.commit(born("a"))
-        tasks = [asyncio.create_task(store.commit(put("a", **{f"k{n}": str(n)}))) for n in range(9)]
+        tasks = [asyncio.ensure_future(store.commit(put("a", **{f"k{n}": str(n)}))) for n in range(9)]
         await asyncio.sleep(0)
         for task in tasks[::3]:
             task.cancel()
@@ -77,7 +77,7 @@ def test_a_cancelled_caller_takes_nothing_back_and_harms_nobody(place: Place) ->
 def test_closing_finishes_what_was_handed_in(place: Place) -> None:
     async def write(store: Store) -> None:
         await store.commit(born("a"))
-        waiting = [asyncio.create_task(store.commit(put("a", **{f"k{n}": "v"}))) for n in range(5)]
+        waiting = [asyncio.ensure_future(store.commit(put("a", **{f"k{n}": "v"}))) for n in range(5)]
         await asyncio.sleep(0)
         await store.close()
         assert await asyncio.gather(*waiting) == [None] * 5
@@ -91,7 +91,7 @@ def test_closing_finishes_what_was_handed_in(place: Place) -> None:
 def test_reads_see_every_commit_that_returned(place: Place) -> None:
     async def scenario(store: Store) -> None:
         await store.commit(born("a"))
-        others = [asyncio.create_task(store.commit(born(f"b{n}", k="v"))) for n in range(20)]
+        others = [asyncio.ensure_future(store.commit(born(f"b{n}", k="v"))) for n in range(20)]
         for number in range(20):
             await store.commit(put("a", k=str(number)))
             assert await store.load("a") == [(b"k", str(number).encode())]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+import hashlib
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,16 @@ from rivetpy.store import Store
 from rivetpy.store.faulty import Died, FaultyStore
 from rivetpy.store.memory import MemoryStore
 from rivetpy.store.sqlite import SqliteStore
-from rivetpy.workflow.entries import Entry, LoopEntry, MessageEntry, StepEntry
+from rivetpy.workflow.entries import (
+    BlockEntry,
+    Entry,
+    JoinEntry,
+    LoopEntry,
+    MessageEntry,
+    RaceEntry,
+    StepEntry,
+    VersionEntry,
+)
 from tests.support.jump import JumpClock, run
 
 NAME, KEY = "subject", ("main",)
@@ -126,6 +136,17 @@ class World:
             return set()
         return {e.location for e in entries if isinstance(e, StepEntry) and e.finished}
 
+    def recorded_keys(self) -> set[str]:
+        """The idempotency keys of the finished steps."""
+        try:
+            actor_id = self.view().row.id
+        except AssertionError:
+            return set()
+        return {
+            hashlib.blake2b(f"{actor_id}:{location}".encode(), digest_size=16).hexdigest()
+            for location in self.recorded_steps()
+        }
+
     def said(self, kind: str) -> list[str]:
         """Texts of the events of a kind."""
         return [event.text for event in self.events if event.kind == kind]
@@ -171,26 +192,43 @@ async def until(host: Host, actor_id: str, *statuses: str, seconds: float = 1e9)
     return view
 
 
-def plain(entries: Iterable[Entry], *, attempts: bool = True) -> list[dict[str, Any]]:
-    """Entries as comparable dicts, without times; without ``attempts`` (and what the last one said) where a crash
-    may have counted as one."""
-    return [_plain(entry, attempts) for entry in entries]
+def plain(
+    entries: Iterable[Entry], *, crashed: bool = False, differs: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Entries as comparable dicts, without times and without the values of the names that differ.
+
+    ``crashed``: also without what a crash may change: attempts it counted as, and the order of concurrent entries.
+    """
+    items = [_plain(entry, crashed) for entry in entries]
+    for item in items:
+        if item["at"] in differs:
+            item["output"] = "…"
+    return sorted(items, key=lambda item: str(item["at"])) if crashed else items
 
 
-def _plain(entry: Entry, attempts: bool) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        "at": entry.location,
-        "kind": str(entry.kind),
-        "status": str(entry.status),
-        "seq": entry.seq,
-    }
+def _plain(entry: Entry, crashed: bool) -> dict[str, Any]:
+    item: dict[str, Any] = {"at": entry.location, "kind": str(entry.kind), "status": str(entry.status)}
+    if not crashed:
+        item["seq"] = entry.seq
     if isinstance(entry, StepEntry):
         item |= {"output": _value(entry.output), "reason": entry.reason}
-        if attempts:
+        if not crashed:
             item |= {"attempts": entry.attempts, "failure": entry.failure and str(entry.failure)}
     if isinstance(entry, LoopEntry):
         item |= {"iteration": entry.iteration, "state": _value(entry.state), "first": entry.first}
         item |= {"output": _value(entry.output)}
+    if isinstance(entry, JoinEntry | RaceEntry):
+        item |= {
+            "branches": {
+                name: (str(branch.status), _value(branch.output), branch.failure and branch.failure.type)
+                for name, branch in entry.branches.items()
+            },
+            "winner": getattr(entry, "winner", None),
+        }
+    if isinstance(entry, BlockEntry):
+        item |= {"output": _value(entry.output), "source": entry.source}
+    if isinstance(entry, VersionEntry):
+        item |= {"version": entry.resolved}
     if isinstance(entry, MessageEntry):
         item |= {"messages": [(m.id, m.queue, codec.decode(m.body)) for m in entry.messages]}
         item |= {"completed": entry.completed}

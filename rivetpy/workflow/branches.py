@@ -1,0 +1,132 @@
+"""What join and race share: branches as tasks, each with its own scope, none left behind (spec workflows 8)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.workflow import location as locations
+from rivetpy.workflow.entries import Branch, JoinEntry, RaceEntry, Status
+from rivetpy.workflow.errors import Evicted, Signal
+from rivetpy.workflow.failure import failure_of
+from rivetpy.workflow.scope import Scope
+
+#: A branch, waiting for its scope.
+BranchFunction = Callable[[Scope], Value]
+#: A cancelled branch that goes on all the same is cancelled again after this many seconds.
+_AGAIN = 1.0
+
+
+class Branches:
+    """The unfinished branches of one entry, running."""
+
+    def __init__(
+        self, scope: Scope, entry: JoinEntry | RaceEntry, functions: Mapping[str, BranchFunction]
+    ) -> None:
+        self._scope = scope
+        self._entry = entry
+        self._frontiers = {name: scope.frontier.branch() for name in functions}
+        loop = asyncio.get_running_loop()
+        self._tasks: dict[asyncio.Task[bytes], str] = {
+            loop.create_task(self._run(name, function), name=f"branch {entry.location}/{name}"): name
+            for name, function in functions.items()
+        }
+        scope.run.branches_begin(len(self._tasks))
+
+    async def _run(self, name: str, function: BranchFunction) -> bytes:
+        """One branch; its encoded result."""
+        inner = self._scope.inner(branch_scope(self._entry, name), self._frontiers[name])
+        result = function(inner)
+        value = await result if inspect.isawaitable(result) else result
+        if not self._scope.run.leaving:
+            inner.close()
+        return codec.encode(value)
+
+    async def ended(self) -> list[str]:
+        """Wait for the next branches to end and note how; their names in the order they were given.
+
+        [] when none is left. Raises the signal a branch ended with; whoever calls must then `cancel` the rest.
+        """
+        if not self._tasks:
+            return []
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        return [self._note(task) for task in list(self._tasks) if task in done]
+
+    def _note(self, task: asyncio.Task[bytes]) -> str:
+        name = self._tasks.pop(task)
+        branch = self._entry.branches[name]
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        decided = False
+        if error is None:
+            branch.status, branch.output = Status.COMPLETED, task.result()
+            decided = isinstance(self._entry, RaceEntry)
+        elif isinstance(error, Exception | SystemExit) or _only_failures(error):
+            branch.status, branch.failure = Status.FAILED, failure_of(error)
+        elif not isinstance(error, asyncio.CancelledError) or self._scope.run.leaving:
+            raise error if isinstance(error, Signal) or not self._scope.run.leaving else Evicted
+        else:  # it cancelled itself
+            branch.status, branch.failure = Status.FAILED, failure_of(error)
+        self._scope.run.branch_ended(last=not self._tasks, decided=decided)
+        return name
+
+    async def cancel(self) -> None:
+        """End what still runs, and wait until its tasks are gone and their ``finally`` ran."""
+        names = list(self._tasks.values())
+        for name in names:
+            self._frontiers[name].cancel()
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            done, _ = await asyncio.wait(self._tasks, timeout=_AGAIN)
+            for task in done:
+                name = self._tasks.pop(task)
+                if not task.cancelled():
+                    task.exception()  # whatever a cancelled branch raises while it cleans up, it lost
+                self._entry.branches[name].status = Status.CANCELLED
+                self._scope.run.branch_ended(last=not self._tasks, decided=True)
+
+    def release(self, names: Iterable[str]) -> None:
+        """What cancelled branches received and did not complete may be received again."""
+        for name in names:
+            self._scope.run.port.release(self._frontiers[name].open_messages)
+
+
+def branch_scope(entry: JoinEntry | RaceEntry, name: str) -> str:
+    """The scope of a branch."""
+    return locations.child(entry.location, locations.segment(name))
+
+
+def check_branches(verb: str, name: str, functions: object) -> None:
+    """Raise TypeError or ValueError for branches that could not be told apart."""
+    if not isinstance(functions, Mapping) or not functions:
+        raise TypeError(f"{verb} {name!r}: branches are a dict of functions by name, not {functions!r}")
+    for branch, function in functions.items():
+        locations.segment(branch)
+        if not callable(function):
+            raise TypeError(f"{verb} {name!r}: branch {branch!r} is not a function: {function!r}")
+
+
+def check_same(scope: Scope, entry: JoinEntry | RaceEntry, functions: Mapping[str, object]) -> None:
+    """Raise `HistoryDivergedError` when an unfinished entry was begun with other branches."""
+    if set(entry.branches) != set(functions):
+        raise scope.diverged_at(
+            entry,
+            f"branches {sorted(functions)}",
+            f"branches {sorted(entry.branches)} in {entry.kind} {entry.name!r}",
+        )
+
+
+def begin(scope: Scope, entry: JoinEntry | RaceEntry, functions: Mapping[str, object]) -> None:
+    """Write a fresh entry; it travels with the first thing a branch commits."""
+    if scope.run.journal.has(entry):
+        check_same(scope, entry, functions)
+    else:
+        entry.branches = {name: Branch() for name in functions}
+        scope.run.journal.write(entry)
+
+
+def _only_failures(error: BaseException) -> bool:
+    return isinstance(error, BaseExceptionGroup) and error.subgroup(Signal) is None

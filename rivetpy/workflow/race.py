@@ -1,0 +1,58 @@
+"""race: run branches at once; the first to complete wins, the others are really cancelled (spec workflows 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rivetpy import codec
+from rivetpy.codec import Value
+from rivetpy.workflow.branches import Branches, BranchFunction, begin, branch_scope, check_branches
+from rivetpy.workflow.entries import RaceEntry, Status
+from rivetpy.workflow.errors import RaceError, Stopped
+from rivetpy.workflow.scope import Scope, verb
+
+
+@verb
+async def race(scope: Scope, name: str, functions: Mapping[str, BranchFunction]) -> tuple[str, Value]:
+    """Look up, replay, run the branches until one completes, record. Raises `RaceError` when all failed."""
+    check_branches("race", name, functions)
+    entry = scope.visit(RaceEntry, name)
+    if not entry.finished:
+        begin(scope, entry, functions)
+        await _run(scope, entry, functions)
+        if scope.run.rolling_back:
+            raise Stopped
+        await scope.record(entry)
+    elif scope.run.rolling_back and entry.winner is not None and entry.winner in functions:
+        await _run(scope, entry, {entry.winner: functions[entry.winner]})
+    return _result(entry)
+
+
+async def _run(scope: Scope, entry: RaceEntry, functions: Mapping[str, BranchFunction]) -> None:
+    """Run the branches until one completes; then the others are gone, tasks and entries."""
+    branches = Branches(scope, entry, functions)
+    try:
+        while ended := await branches.ended():
+            winners = [name for name in ended if entry.branches[name].status is Status.COMPLETED]
+            if winners:
+                entry.winner = winners[0]
+                break
+    finally:
+        await branches.cancel()
+    if scope.run.rolling_back:
+        return
+    for name, branch in entry.branches.items():
+        if entry.winner is not None and name != entry.winner:
+            scope.run.journal.drop_scope(branch_scope(entry, name))
+            if branch.status is not Status.FAILED:
+                branch.status, branch.output = Status.CANCELLED, None
+            branches.release([name])
+    entry.finish(Status.FAILED if entry.winner is None else Status.COMPLETED, scope.run.port.clock.now())
+
+
+def _result(entry: RaceEntry) -> tuple[str, Value]:
+    if entry.winner is None:
+        errors = {n: branch.failure for n, branch in entry.branches.items() if branch.failure is not None}
+        raise RaceError(entry.location, entry.name, errors)
+    output = entry.branches[entry.winner].output
+    return entry.winner, None if output is None else codec.decode(output)

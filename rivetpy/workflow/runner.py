@@ -1,0 +1,89 @@
+"""The life of a run: passes over the journal until the function ends, then the rollback if it failed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rivetpy import codec
+from rivetpy.workflow import events, rollback
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopped
+from rivetpy.workflow.failure import failure_of
+from rivetpy.workflow.location import ROOT
+from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended, described
+from rivetpy.workflow.run import Run
+from rivetpy.workflow.scope import Frontier, Scope
+
+
+async def execute(run: Run) -> Outcome:
+    """Run the function until it ends or the run is closed; roll back if it failed. Called once per run."""
+    outcome: Outcome = Failed(run.failing) if run.failing is not None else await _passes(run)
+    if isinstance(outcome, Failed) and (run.failing is not None or run.armed):
+        return await _roll_back(run, outcome)
+    return outcome
+
+
+async def _passes(run: Run) -> Outcome:
+    while True:
+        outcome = await _pass(run)
+        if not run.held or run.closing or not isinstance(outcome, Suspended):
+            return outcome
+        try:
+            await run.block_on_held()
+        except Evicted:
+            return Suspended(tuple(run.waits))
+
+
+async def _roll_back(run: Run, failed: Failed) -> Outcome:
+    """Collect the handlers in a pass that goes no further than the journal, then run them."""
+    run.rolling_back = True
+    try:
+        outcome = await _pass(run)
+    finally:
+        run.rolling_back = False
+    if isinstance(outcome, Diverged) or run.leaving:
+        return outcome if isinstance(outcome, Diverged) else Suspended((), run.refused)
+    try:
+        return Failed(failed.failure, await rollback.run_handlers(run, failed.failure))
+    except Evicted:
+        return Suspended((), run.refused)
+
+
+async def _pass(run: Run) -> Outcome:
+    """One run of the function from the top; how it ended, as a value."""
+    run.begin_pass()
+    scope = Scope(run, ROOT, Frontier(run.crashed))
+    run.crashed = False
+    outcome: Outcome
+    try:
+        output = codec.encode(await run.function(scope))
+        if not run.leaving:
+            scope.close()
+        await run.flush()
+        outcome = Completed(output)
+    except HistoryDivergedError as error:
+        outcome = Diverged(error)
+    except (Evicted, Stopped):
+        outcome = Suspended(tuple(run.waits))
+    except BaseExceptionGroup as group:
+        outcome = Suspended(()) if group.subgroup(Signal) is not None else Failed(failure_of(group))
+    except (Exception, SystemExit) as error:
+        outcome = Failed(failure_of(error))
+    except asyncio.CancelledError:
+        if not run.closing:
+            raise
+        outcome = Suspended(tuple(run.waits))
+    return _settled(run, outcome)
+
+
+def _settled(run: Run, outcome: Outcome) -> Outcome:
+    """What the pass really came to, when user code swallowed or replaced a signal."""
+    if run.diverged is not None:
+        if not isinstance(outcome, Diverged):
+            run.port.report(events.signal_swallowed(described(outcome)))
+        return Diverged(run.diverged)
+    if run.refused is not None:
+        return Suspended((), run.refused)
+    if run.leaving and not isinstance(outcome, Suspended):
+        run.port.report(events.signal_swallowed(described(outcome)))
+        return Suspended(tuple(run.waits))
+    return outcome
