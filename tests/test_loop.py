@@ -123,7 +123,9 @@ def test_a_wrong_return_fails_with_the_fix(state: Any, result: Any, says: str) -
 
 
 @pytest.mark.parametrize(
-    "options", [{"history_prune_interval": 0}, {"history_size": -1}, {"history_prune_interval": 2.5}], ids=repr
+    "options",
+    [{"history_prune_interval": 0}, {"history_size": -1}, {"history_prune_interval": 2.5}],
+    ids=repr,
 )
 def test_senseless_options_are_refused(options: Any) -> None:
     async def flow(ctx: Any) -> Any:

@@ -205,7 +205,11 @@ def test_a_message_handed_out_is_out_of_reach_of_other_waits_and_of_dropping() -
 
 @pytest.mark.parametrize(
     ("what", "code"),
-    [("twice", "already_completed"), ("second wait", "previous_message_not_completed"), ("plain", "not_configured")],
+    [
+        ("twice", "already_completed"),
+        ("second wait", "previous_message_not_completed"),
+        ("plain", "not_configured"),
+    ],
 )
 def test_messages_used_out_of_turn(what: str, code: str) -> None:
     async def flow(ctx: Any) -> None:

@@ -1,4 +1,4 @@
-"""The corpus of shapes under the invariants: both modes, both stores, replay changes nothing, a crash at every write."""
+"""The corpus of shapes under the invariants: modes, stores, replay that changes nothing, a crash at every write."""
 
 from __future__ import annotations
 
