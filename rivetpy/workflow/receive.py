@@ -9,7 +9,7 @@ from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow import layout
 from rivetpy.workflow.entries import Message, MessageEntry, Status
-from rivetpy.workflow.errors import MessageError
+from rivetpy.workflow.errors import Evicted, MessageError
 from rivetpy.workflow.run import Run, Wait
 from rivetpy.workflow.scope import Scope, verb
 
@@ -110,6 +110,8 @@ async def _receive(
 
 
 async def _complete(run: Run, entry: MessageEntry, message: Message, response: bytes) -> None:
+    if run.leaving:  # before anything is written: another pass may follow over the same journal
+        raise Evicted
     entry.completed.append(message.id)
     run.journal.write(entry)
     await run.complete(message, response)

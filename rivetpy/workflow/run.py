@@ -154,16 +154,19 @@ class Run:
             outcome = Diverged(error)
         except Evicted:
             outcome = Suspended(waits)
-        except EncodeError as error:
-            outcome = Failed(failure_of(error))
-        except Exception as error:
-            outcome = Failed(failure_of(error))
         except BaseExceptionGroup as group:
             outcome = self._signal_in(group) or Failed(failure_of(group))
-        except asyncio.CancelledError:
-            if not self._closing:
+        except asyncio.CancelledError as error:
+            if self._closing:
+                outcome = Suspended(waits)
+            elif _is_cancelled():
                 raise
-            outcome = Suspended(waits)
+            else:
+                outcome = Failed(failure_of(error))
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # a SystemExit would end the engine, and the next one, and the next
+            outcome = Failed(failure_of(error))
         return self._settled(outcome)
 
     def _settled(self, outcome: Outcome) -> Outcome:
@@ -194,7 +197,6 @@ class Run:
     async def record(self, entry: Entry, data: ActorData | None = None) -> None:
         """Commit the entry with everything put off before it, and the changes made through ``data``."""
         self.journal.write(entry)
-        self.crashed = False
         await self.flush(data)
 
     async def flush(self, data: ActorData | None = None) -> None:
@@ -209,17 +211,19 @@ class Run:
             raise
         except StoreError as error:
             raise self.refuse(error) from error
-        self._commits += 1
+        self._went_on()
 
     async def complete(self, message: Message, response: bytes) -> None:
         """Commit what is written with the message's removal, and answer its sender."""
-        if self.leaving:
-            raise Evicted
         try:
             await self.port.complete(self.journal.take(), message, response)
         except StoreError as error:
             raise self.refuse(error) from error
+        self._went_on()
+
+    def _went_on(self) -> None:
         self._commits += 1
+        self.crashed = False
 
     def refuse(self, error: StoreError) -> Evicted:
         """The store refused a commit; the run must be put away."""
@@ -264,11 +268,16 @@ class Run:
         alarm = None if wait.deadline is None else Alarm(self.port.clock, wait.deadline, _resolve(future))
         try:
             await future
+        except Evicted:
+            raise  # what it was put away waiting for stays to be seen
+        except BaseException:
+            del self.waits[wait]
+            raise
+        else:
+            del self.waits[wait]  # it came, even if the run is put away in the same moment
         finally:
             if alarm is not None:
                 alarm.cancel()
-            if not self._closing:
-                del self.waits[wait]
 
 
 def _resolve(future: asyncio.Future[None]) -> Callable[[], None]:
@@ -277,6 +286,12 @@ def _resolve(future: asyncio.Future[None]) -> Callable[[], None]:
             future.set_result(None)
 
     return resolve
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this task; a CancelledError may also come from what user code awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _what(outcome: Outcome) -> str:

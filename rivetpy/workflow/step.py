@@ -183,7 +183,9 @@ async def _attempt(
         if task is not None and task.cancelling():
             raise
         return _Problem(failure_of(error), None)
-    except (Exception, SystemExit, BaseExceptionGroup) as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
         if limit.expired():
             return _timed_out(name, options)
         if isinstance(error, BaseExceptionGroup) and run.leaving:
