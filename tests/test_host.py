@@ -1,4 +1,4 @@
-"""The host: identity, calls that interleave, sleeping and waking, trouble with the store (spec actors, workflows 12)."""
+"""The host: identity, interleaved calls, sleeping and waking, a failing store (spec actors, workflows 12)."""
 
 from __future__ import annotations
 
@@ -299,17 +299,14 @@ def test_callers_never_notice_an_actor_going_to_sleep() -> None:
     world = World(define(nap, actions={"add": add}))
 
     async def script(host: Host, actor_id: str) -> list[int]:
-        answers = []
-
-        async def caller() -> None:
-            for _ in range(100):
-                answers.append(await host.call(actor_id, "add", []))
+        async def caller() -> list[int]:
+            return [await host.call(actor_id, "add", []) for _ in range(100)]
 
         async def sleeper() -> None:
             for _ in range(100):
                 await host.sleep(actor_id)
 
-        await asyncio.gather(caller(), sleeper(), sleeper())
+        answers, *_ = await asyncio.gather(caller(), sleeper(), sleeper())
         return answers
 
     assert world.live(script) == list(range(1, 101))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
-from rivetpy.host.context import ActorContext
+from rivetpy.host.context import ActorContext, no_exit
 from rivetpy.host.core import Core
 
 
@@ -43,10 +43,11 @@ async def _perform(
     before = core.half_done()
     interleaved = False
     try:
-        value = function(context, *args)
-        if inspect.isawaitable(value):
-            interleaved = True
-            value = await value
+        with no_exit("the action"):
+            value = function(context, *args)
+            if inspect.isawaitable(value):
+                interleaved = True
+                value = await value
         return codec.reread(value)[1]
     finally:
         if context.touched:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 
 from rivetpy.codec import Value
 from rivetpy.host.core import Core
 from rivetpy.host.queues import Queues
 from rivetpy.identity import Key
+
+
+@contextlib.contextmanager
+def no_exit(what: str) -> Iterator[None]:
+    """User code that calls ``sys.exit`` ends itself, not the engine: RuntimeError."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(f"{what} called sys.exit({error.code!r})") from error
+
 
 Log = logging.LoggerAdapter[logging.Logger]
 

@@ -86,6 +86,13 @@ class Core:
             self._on_refused(error)
             raise
 
+    async def leave(self, batch: Batch) -> None:
+        """The last commit: nothing may slip in behind it, where the next instance would not see it."""
+        if self.gone:
+            raise self.restarting()
+        self.gone = True
+        await self._store.commit(batch)
+
     def restarting(self) -> RivetError:
         """The error that tells a client to try again in a moment."""
         return RivetError(

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import logging
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from rivetpy import codec
@@ -15,12 +15,15 @@ from rivetpy.actors import ActorDefinition, Registry
 from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
+from rivetpy.host.context import no_exit
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.instance import Instance, Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.queues import SendResult
 from rivetpy.host.record import WorkflowRecord
+from rivetpy.host.tasks import Tasks
 from rivetpy.host.view import ActorView
+from rivetpy.host.waking import RETRY_PAUSE, Waker
 from rivetpy.identity import Key, format_key, new_id
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
@@ -28,10 +31,8 @@ from rivetpy.workflow.failure import Failure, failure_of
 
 Identity = tuple[str, str, Key]
 
-#: How many actors are loaded at a time when many have to go on.
-WAKING_AT_ONCE = 64
-#: Pause before an actor that could not be woken, or whose store failed, is tried again (ms).
-RETRY_PAUSE = 5_000
+#: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
+WINDING_UP = 10.0
 
 
 class Host:
@@ -58,9 +59,9 @@ class Host:
         self._by_identity: dict[Identity, str] = {}
         self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
         self._crashed: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
-        self._alarms_changed = asyncio.Event()
+        self._waker = Waker(store, self._clock, self._wake, self._put_off)
         self._stopping = False
         self._idle: dict[str, asyncio.TimerHandle] = {}
 
@@ -70,8 +71,8 @@ class Host:
         """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
         crashed = await self._store.awake()
         self._crashed.update(crashed)
-        self._spawn(self._wake_all(crashed))
-        self._watching = asyncio.get_running_loop().create_task(self._watch_alarms())
+        self._tasks.start(self._waker.wake_all(crashed))
+        self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
 
     async def stop(self, grace: float | None = None) -> None:
         """Put everybody away, within ``grace`` seconds (default: each actor's own). New work is refused."""
@@ -79,7 +80,7 @@ class Host:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.idle(WINDING_UP if grace is None else grace)
         await asyncio.gather(
             *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
         )
@@ -88,20 +89,14 @@ class Host:
         """Whether the actor is in memory."""
         return actor_id in self._awake
 
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     # -- identity ----------------------------------------------------------------------------------------
 
     async def create(self, namespace: str, name: str, key: Key, input: Value = None) -> ActorRow:
         """Make a new actor. Raises RivetError ``actor.duplicate_key``, ``actor.not_configured``."""
-        async with self._lock((namespace, name, key)):
-            existing = await self._store.find(namespace, name, key)
-            if existing is not None:
-                raise _duplicate(existing)
-            return (await self._create((namespace, name, key), input)).core.row
+        row, created = await self._tasks.finish(self._find_or_create((namespace, name, key), input))
+        if not created:
+            raise _duplicate(row)
+        return row
 
     async def get_or_create(
         self, namespace: str, name: str, key: Key, input: Value = None
@@ -110,11 +105,7 @@ class Host:
         identity = (namespace, name, key)
         if (actor_id := self._by_identity.get(identity)) is not None:
             return self._awake[actor_id].core.row, False
-        async with self._lock(identity):
-            existing = await self._store.find(namespace, name, key)
-            if existing is not None:
-                return existing, False
-            return (await self._create(identity, input)).core.row, True
+        return await self._tasks.finish(self._find_or_create(identity, input))
 
     async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None:
         """The actor of this identity, if there is one."""
@@ -141,6 +132,13 @@ class Host:
             namespace, name, include_destroyed=include_destroyed, limit=limit, cursor=cursor
         )
 
+    async def _find_or_create(self, identity: Identity, input: Value) -> tuple[ActorRow, bool]:
+        async with self._lock(identity):
+            existing = await self._store.find(*identity)
+            if existing is not None:
+                return existing, False
+            return (await self._create(identity, input)).core.row, True
+
     async def _create(self, identity: Identity, input: Value) -> Instance:
         self._refuse_when_stopping()
         namespace, name, key = identity
@@ -163,11 +161,15 @@ class Host:
         if definition.create_state is None:
             return definition.shape.initial()
         context = self._instance(row, definition, sorted(rows.items())).context()
-        state = definition.create_state(context, input)
-        return await state if isinstance(state, Awaitable) else state
+        with no_exit("create_state"):
+            state = definition.create_state(context, input)
+            return await state if isinstance(state, Awaitable) else state
 
     async def destroy(self, actor_id: str) -> None:
         """End an actor and forget what it stored; its key is free at once. Raises ``actor.not_found``."""
+        await self._tasks.finish(self._destroy(actor_id))
+
+    async def _destroy(self, actor_id: str) -> None:
         async with self._lock(actor_id):
             row = await self._live_row(actor_id)
             instance = self._awake.get(actor_id)
@@ -175,7 +177,8 @@ class Host:
                 await instance.end()
                 self._forget(instance)
             gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
-            await self._store.commit(Batch(actor_id, clear=True, row=gone))
+            with self._coming_back(row):
+                await self._store.commit(Batch(actor_id, clear=True, row=gone))
 
     # -- work --------------------------------------------------------------------------------------------
 
@@ -213,7 +216,7 @@ class Host:
     async def sleep(self, actor_id: str) -> None:
         """Put an actor away now; it comes back when something comes for it."""
         await self._live_row(actor_id)
-        await self._put_away(actor_id, None)
+        await self._tasks.finish(self._put_away(actor_id, None))
 
     async def view(self, actor_id: str) -> ActorView:
         """What there is to see of an actor; wakes nothing."""
@@ -244,6 +247,9 @@ class Host:
             self._rest(instance)
 
     async def _wake(self, actor_id: str) -> Instance:
+        return await self._tasks.finish(self._find_or_wake(actor_id))
+
+    async def _find_or_wake(self, actor_id: str) -> Instance:
         async with self._lock(actor_id):  # also waits for a putting away that is on its way
             if (instance := self._awake.get(actor_id)) is not None:
                 return instance
@@ -298,7 +304,7 @@ class Host:
         """One sleep_timeout later: put it away if nothing happened meanwhile."""
         self._idle.pop(instance.actor_id, None)
         if instance.resting and instance.core.activity == activity:
-            self._spawn(self._put_away_quietly(instance.actor_id))
+            self._tasks.start(self._put_away_quietly(instance.actor_id))
         elif not instance.diverged:
             self._rest(instance)
 
@@ -312,10 +318,11 @@ class Host:
             if instance is None or (only_idle and not instance.resting):
                 return
             self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
-            await instance.put_away(
-                instance.core.definition.options.sleep_grace_period if grace is None else grace
-            )
-            self._alarms_changed.set()
+            with self._coming_back(instance.core.row):
+                await instance.put_away(
+                    instance.core.definition.options.sleep_grace_period if grace is None else grace
+                )
+            self._waker.changed.set()
 
     def _broken(self, instance: Instance, error: StoreError) -> None:
         """The store refused a commit: what is in memory is wrong. Start over from what is stored, after a pause."""
@@ -323,44 +330,33 @@ class Host:
             return
         self._forget(instance)
         instance.abandon(error)
-        self._tell(instance.core.row, "actor_failed", f"put away: {error.message}", failure_of(error))
+        self._come_back(instance.core.row, error)
+
+    @contextlib.contextmanager
+    def _coming_back(self, row: ActorRow) -> Iterator[None]:
+        """Whatever keeps an actor from leaving memory in order, it must not stay away: its row still says awake."""
+        try:
+            yield
+        except Exception as error:
+            self._come_back(row, error)
+            raise
+
+    def _come_back(self, row: ActorRow, error: Exception) -> None:
+        self._tell(row, f"put away: {_said(error)}", failure_of(error))
         if not self._stopping:
             asyncio.get_running_loop().call_later(
-                RETRY_PAUSE / 1000, lambda: self._spawn(self._try_wake(instance.actor_id))
+                RETRY_PAUSE / 1000, lambda: self._tasks.start(self._waker.try_wake(row.id))
             )
 
-    async def _wake_all(self, actor_ids: Sequence[str]) -> None:
-        for at in range(0, len(actor_ids), WAKING_AT_ONCE):
-            await asyncio.gather(*map(self._try_wake, actor_ids[at : at + WAKING_AT_ONCE]))
-
-    async def _try_wake(self, actor_id: str) -> None:
-        """Wake an actor nobody is waiting for; one that can't be is tried again later."""
-        try:
-            await self._wake(actor_id)
-        except RivetError as error:
-            if self._stopping or (error.group, error.code) == ("actor", "not_found"):
+    async def _put_off(self, actor_id: str, error: Exception) -> None:
+        """An actor can't be woken: have it tried again later. Raises `StoreError`."""
+        async with self._lock(actor_id):
+            row = await self._store.get(actor_id)
+            if self._stopping or actor_id in self._awake or row is None or row.destroyed_at is not None:
                 return
-            row = await self.get(actor_id)
-            if row is not None:
-                self._tell(row, "actor_failed", f"can't be woken: {error.message}", failure_of(error))
-                later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
-                with contextlib.suppress(StoreError):
-                    await self._store.commit(Batch(actor_id, row=later))
-
-    async def _watch_alarms(self) -> None:
-        """Wake sleeping actors when they asked for it; their alarms are found by index, not by a timer each."""
-        while not self._stopping:
-            self._alarms_changed.clear()
-            try:
-                due = await self._store.due(self._clock.now(), WAKING_AT_ONCE)
-                await self._wake_all(due)
-                following = await self._store.next_alarm()
-            except StoreError:
-                following = self._clock.now() + RETRY_PAUSE
-            left = None if following is None else max(0, following - self._clock.now()) / 1000
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(None if left is None else min(left, self._clock.longest_nap)):
-                    await self._alarms_changed.wait()
+            self._tell(row, f"can't be woken: {_said(error)}", failure_of(error))
+            later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
+            await self._store.commit(Batch(actor_id, row=later))
 
     def _lock(self, what: object) -> asyncio.Lock:
         """One lock per actor id or identity, for as long as anybody holds or awaits it."""
@@ -373,8 +369,12 @@ class Host:
         if self._stopping:
             raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
 
-    def _tell(self, row: ActorRow, kind: str, text: str, failure: Failure) -> None:
-        self._watch(HostEvent(kind, row, text, logging.ERROR, failure=failure))
+    def _tell(self, row: ActorRow, text: str, failure: Failure) -> None:
+        self._watch(HostEvent("actor_failed", row, text, logging.ERROR, failure=failure))
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, RivetError) else f"{type(error).__name__}: {error}"
 
 
 def _duplicate(row: ActorRow) -> RivetError:

@@ -235,8 +235,7 @@ class Instance:
             batch.puts[layout.WORKFLOW] = self.record.pack()
         core.row = dataclasses.replace(core.row, awake=False, alarm=self._alarm(waits))
         batch.row = core.row
-        await core.write(batch)
-        core.gone = True
+        await core.leave(batch)
 
     async def end(self) -> None:
         """The actor is destroyed: stop everything, write nothing."""
@@ -249,6 +248,9 @@ class Instance:
         if self.run is not None:
             self.run.refuse(error)
             self.run.close()
+            if self._task is not None and self._task is not asyncio.current_task():
+                self.run.given_up = True
+                self._task.cancel()  # the next instance must not meet a body of this one
         self.core.settle_all()
         self.core.gone = True
         self.queues.senders.abandon(self.core.restarting())
@@ -275,6 +277,10 @@ class Instance:
             return self.clock.now()  # tried again by the next engine, whose code may be another
         if waits is None:
             return None
-        if not waits or any(wait.reason == "message" and self.waiting(wait.queues) for wait in waits):
+        if not waits or any(wait.reason == "message" and self._coming(wait.queues) for wait in waits):
             return self.clock.now()
         return min((wait.deadline for wait in waits if wait.deadline is not None), default=None)
+
+    def _coming(self, queues: frozenset[str] | None) -> bool:
+        """Whether there is a message for a wait, or may be in a moment."""
+        return self.waiting(queues) or self.queues.mailbox.arriving

@@ -51,6 +51,11 @@ class Mailbox:
         """How many messages count against the queue's size: waiting, unanswered and on their way."""
         return len(self._waiting) + len(self._unanswered) + self._arriving
 
+    @property
+    def arriving(self) -> bool:
+        """Whether messages are on their way that nobody can receive yet."""
+        return self._arriving > 0
+
     def messages(self) -> list[Message]:
         """What is in the queues, oldest first."""
         return sorted([*self._unanswered.values(), *self._waiting], key=_BY_ID)
@@ -101,5 +106,6 @@ class Mailbox:
         """Delete waiting messages (None: all of them); those a workflow holds stay."""
         gone = [message for message in self._waiting if ids is None or message.id in ids]
         batch.deletes += [layout.message_key(message.id) for message in gone]
-        self._waiting = [message for message in self._waiting if message not in gone]
+        left = {message.id for message in self._waiting} - {message.id for message in gone}
+        self._waiting = [message for message in self._waiting if message.id in left]
         return gone

@@ -12,6 +12,7 @@ from rivetpy.errors import RivetError, did_you_mean
 from rivetpy.host.core import Core
 from rivetpy.host.mailbox import Mailbox
 from rivetpy.host.senders import Seen, Senders
+from rivetpy.host.tasks import Tasks
 from rivetpy.store import Batch
 from rivetpy.workflow.entries import Message
 
@@ -34,6 +35,7 @@ class Queues:
         self.senders = senders
         self._core = core
         self._on_arrival = on_arrival
+        self._tasks = Tasks()
 
     # -- sending -----------------------------------------------------------------------------------------
 
@@ -51,7 +53,8 @@ class Queues:
 
         A second send with the same idempotency key enqueues nothing and gets the first one's result.
         """
-        message, seen = await self._enqueue_once(queue, body, idempotency_key)
+        # A sender that leaves meanwhile does not take its message back.
+        message, seen = await self._tasks.finish(self._enqueue_once(queue, body, idempotency_key))
         if not wait:
             return SendResult("completed")
         if seen is not None and seen.completed:
@@ -68,14 +71,15 @@ class Queues:
         """The id of the message, new or of the earlier send with this key; and what is known of that one."""
         now = self._core.clock.now()
         if idempotency_key is not None and (earlier := self.senders.seen(idempotency_key, now)) is not None:
-            await earlier.durable.wait()
+            if earlier.arriving is not None:
+                await asyncio.shield(earlier.arriving)  # it may fail, and so do we then
             return earlier.message, earlier
         batch = self._core.batch()
         message = self.stage(batch, queue, self.checked_body(queue, body), idempotency_key)
         seen = self.senders.remember(batch, message)
-        await self._core.write(batch)
         if seen is not None:
-            seen.durable.set()
+            seen.arriving = asyncio.current_task()
+        await self._core.write(batch)
         self.arrived([message])
         return message.id, seen
 

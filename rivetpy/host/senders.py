@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgpack
 
@@ -29,8 +29,8 @@ class Seen:
     created_at: int
     completed: bool = False
     response: bytes | None = None
-    #: Set once the message is durable: nobody with the same key is answered before.
-    durable: asyncio.Event = field(default_factory=asyncio.Event)
+    #: What brings the message into the store: nobody with the same key is answered before. None: done long ago.
+    arriving: asyncio.Task[object] | None = None
 
     def pack(self) -> bytes:
         """As stored."""
@@ -54,7 +54,6 @@ class Senders:
             if key.startswith(layout.IDEMPOTENCY):
                 _, *fields = msgpack.unpackb(value)
                 seen.append((key, Seen(*fields)))
-                seen[-1][1].durable.set()
         #: Oldest first, so the expired ones are in front.
         self._seen = dict(sorted(seen, key=lambda item: item[1].created_at))
 

@@ -63,11 +63,9 @@ class Branches:
         if error is None:
             branch.status, branch.output = Status.COMPLETED, task.result()
             decided = isinstance(self._entry, RaceEntry)
-        elif isinstance(error, Exception | SystemExit) or _only_failures(error):
-            branch.status, branch.failure = Status.FAILED, failure_of(error)
-        elif not isinstance(error, asyncio.CancelledError) or self._scope.run.leaving:
-            raise error if isinstance(error, Signal) or not self._scope.run.leaving else Evicted
-        else:  # it cancelled itself
+        elif self._scope.run.leaving or _is_signal(error):
+            raise error if isinstance(error, Signal) else Evicted
+        else:
             branch.status, branch.failure = Status.FAILED, failure_of(error)
         self._scope.run.branch_ended(last=not self._tasks, decided=decided)
         return name
@@ -128,5 +126,8 @@ def begin(scope: Scope, entry: JoinEntry | RaceEntry, functions: Mapping[str, ob
         scope.run.journal.write(entry)
 
 
-def _only_failures(error: BaseException) -> bool:
-    return isinstance(error, BaseExceptionGroup) and error.subgroup(Signal) is None
+def _is_signal(error: BaseException) -> bool:
+    """Whether the engine's own control flow is in it, or something nobody here may hold up."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(Signal) is not None
+    return isinstance(error, Signal | KeyboardInterrupt | GeneratorExit)

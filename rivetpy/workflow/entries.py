@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import msgpack
 
+from rivetpy.codec import Value
 from rivetpy.errors import StoreError
 from rivetpy.workflow import failure as failures
 from rivetpy.workflow.failure import Failure
@@ -274,13 +275,14 @@ def unpack(location: str, data: bytes) -> Entry:
         version, kind, *values = msgpack.unpackb(data)
     except Exception as error:
         raise StoreError("damaged", f"The entry at {location!r} can't be read ({error}).") from error
-    if version != VERSION or kind not in ENTRY_TYPES:
+    # Fields are only ever added at the end, so a shorter entry is an older one, whose missing fields have defaults.
+    if version != VERSION or kind not in ENTRY_TYPES or len(values) > len(_NAMES[kind]):
         raise StoreError(
             "newer_format",
             f"The entry at {location!r} was written in format {version} ({kind}); "
             f"this rivetpy reads format {VERSION}. Upgrade rivetpy.",
         )
-    entry = ENTRY_TYPES[kind](location, **dict(zip(_NAMES[kind], values, strict=True)))
+    entry = ENTRY_TYPES[kind](location, **dict(zip(_NAMES[kind], values, strict=False)))
     entry.status = Status(entry.status)
     _restore_parts(entry)
     return entry
@@ -295,12 +297,12 @@ def _restore_parts(entry: Entry) -> None:
     if isinstance(entry, MessageEntry):
         entry.messages = [Message(*message) for message in entry.messages]  # type: ignore[misc]
     if isinstance(entry, JoinEntry | RaceEntry):
-        packed: dict[str, Any] = entry.branches
+        packed: dict[str, Value] = entry.branches
         entry.branches = {
             name: Branch(Status(status), output, _failure(failure))
             for name, (status, output, failure) in packed.items()
         }
 
 
-def _failure(packed: Any) -> Failure | None:
+def _failure(packed: Value) -> Failure | None:
     return None if packed is None else failures.unpack(packed)

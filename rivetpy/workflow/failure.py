@@ -130,7 +130,7 @@ def pack(failure: Failure) -> Packed:
 
 def unpack(packed: list[Value]) -> Failure:
     """The inverse of `pack`."""
-    kind, module, message, group, code, metadata, text, causes, location = packed
+    kind, module, message, group, code, metadata, text, causes, *added = packed
     return Failure(
-        kind, module, message, group, code, codec.decode(metadata), text, tuple(map(unpack, causes)), location
+        kind, module, message, group, code, codec.decode(metadata), text, tuple(map(unpack, causes)), *added
     )

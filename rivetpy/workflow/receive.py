@@ -110,7 +110,7 @@ async def _receive(
 
 
 async def _complete(scope: Scope, entry: MessageEntry, message: Message, response: bytes) -> None:
-    if scope.frontier.cancelled:
+    if scope.run.leaving or scope.frontier.cancelled:  # before anything is written: another pass may follow
         raise Evicted
     entry.completed.append(message.id)
     scope.run.journal.write(entry)

@@ -126,8 +126,6 @@ class Run:
 
     async def complete(self, message: Message, response: bytes) -> None:
         """Commit what is written with the message's removal, and answer its sender."""
-        if self.leaving:
-            raise Evicted
         try:
             await self.port.complete(self.journal.take(), message, response)
         except StoreError as error:
@@ -211,11 +209,16 @@ class Run:
         alarm = None if wait.deadline is None else Alarm(self.port.clock, wait.deadline, _resolve(future))
         try:
             await future
+        except Evicted:
+            raise  # what it was put away waiting for stays to be seen
+        except BaseException:
+            self.waits.pop(wait, None)
+            raise
+        else:
+            self.waits.pop(wait, None)  # it came, even if the run is put away in the same moment
         finally:
             if alarm is not None:
                 alarm.cancel()
-            if not self.leaving:  # else it is what the run was put away in
-                del self.waits[wait]
 
 
 def _resolve(future: asyncio.Future[None]) -> Callable[[], None]:
@@ -224,3 +227,9 @@ def _resolve(future: asyncio.Future[None]) -> Callable[[], None]:
             future.set_result(None)
 
     return resolve
+
+
+def is_cancelled() -> bool:
+    """Whether somebody cancelled this task; a CancelledError may also come from what user code awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -10,7 +10,7 @@ from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopp
 from rivetpy.workflow.failure import failure_of
 from rivetpy.workflow.location import ROOT
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended, described
-from rivetpy.workflow.run import Run
+from rivetpy.workflow.run import Run, is_cancelled
 from rivetpy.workflow.scope import Frontier, Scope
 
 
@@ -66,12 +66,17 @@ async def _pass(run: Run) -> Outcome:
         outcome = Suspended(tuple(run.waits))
     except BaseExceptionGroup as group:
         outcome = Suspended(()) if group.subgroup(Signal) is not None else Failed(failure_of(group))
-    except (Exception, SystemExit) as error:
-        outcome = Failed(failure_of(error))
-    except asyncio.CancelledError:
-        if not run.closing:
+    except asyncio.CancelledError as error:
+        if run.closing:
+            outcome = Suspended(tuple(run.waits))
+        elif is_cancelled():
             raise
-        outcome = Suspended(tuple(run.waits))
+        else:
+            outcome = Failed(failure_of(error))
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a SystemExit would end the engine, and the next one, and the next
+        outcome = Failed(failure_of(error))
     return _settled(run, outcome)
 
 

@@ -157,8 +157,8 @@ class Scope:
     async def record(self, entry: Entry, data: ActorData | None = None) -> None:
         """Commit the entry with everything put off before it, and the changes made through ``data``."""
         self.run.journal.write(entry)
-        self.frontier.crashed = False
         await self.run.flush(data)
+        self.frontier.crashed = False
 
     def _describe_unvisited(self) -> str:
         part = min(self.unvisited, key=lambda part: self._entries[part].seq)

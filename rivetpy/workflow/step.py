@@ -27,7 +27,7 @@ from rivetpy.workflow.errors import (
 )
 from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.port import ActorData
-from rivetpy.workflow.run import RollbackHandler, Run
+from rivetpy.workflow.run import RollbackHandler, Run, is_cancelled
 from rivetpy.workflow.scope import Scope, verb
 from rivetpy.workflow.stepcontext import StepContext
 from rivetpy.workflow.waits import Wait
@@ -202,11 +202,12 @@ async def attempt(
     except asyncio.CancelledError as error:
         if run.leaving:
             raise Evicted from None
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if is_cancelled():
             raise
         return Problem(failure_of(error), None)
-    except (Exception, SystemExit, BaseExceptionGroup) as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
         if limit.expired():
             return _timed_out(entry, options)
         if isinstance(error, BaseExceptionGroup) and run.leaving:
