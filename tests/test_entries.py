@@ -152,7 +152,9 @@ def test_stored_entries_look_like_this_for_ever(entry: Entry, stored: str) -> No
     assert entries.unpack(entry.location, bytes.fromhex(stored)) == entry
 
 
-@pytest.mark.parametrize("stored", [[2, "step"], [2, {"new": "shape"}], [1, "join", 1], [1, "", 1]])
+@pytest.mark.parametrize(
+    "stored", [[2, "step"], [2, {"new": "shape"}], [1, "knot", 1], [1, "", 1], [1, "sleep", *range(9)]]
+)
 def test_a_newer_form_is_refused_with_its_place(stored: list[object]) -> None:
     with pytest.raises(StoreError, match="'the/place'") as refused:
         entries.unpack("the/place", msgpack.packb(stored))

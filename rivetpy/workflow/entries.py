@@ -174,7 +174,7 @@ def unpack(location: str, data: bytes) -> Entry:
         version, kind, *values = msgpack.unpackb(data)
     except Exception as error:
         raise StoreError("damaged", f"The entry at {location!r} can't be read ({error}).") from error
-    if version != VERSION or kind not in ENTRY_TYPES:
+    if version != VERSION or kind not in ENTRY_TYPES or len(values) != len(_NAMES[kind]):
         raise StoreError(
             "newer_format",
             f"The entry at {location!r} was written in format {version} ({kind}); "

@@ -94,12 +94,24 @@ async def step(
     scope: Scope, name: str, function: StepFunction, args: tuple[Value, ...], options: StepOptions
 ) -> Value:
     """Look up, replay, wait, perform, record."""
+    if not callable(function):
+        raise _no_function(name, function)
     entry = scope.visit(StepEntry, name)
     if entry.finished:
         return _replay(entry, name)
     if scope.run.crashed:
         await _count_crash(scope.run, entry, options)
     return await _run(scope.run, entry, name, function, args, options)
+
+
+def _no_function(name: str, given: object) -> WorkflowUsageError:
+    shown = type(given).__name__
+    if inspect.iscoroutine(given):
+        given.close()
+        shown = f"what {given.__name__}(…) returned"
+    return WorkflowUsageError(
+        f"Step {name!r} takes a function and its arguments, not {shown}: await ctx.step({name!r}, fn, *args)."
+    )
 
 
 async def _run(
