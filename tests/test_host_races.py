@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
+import threading
 from typing import Any
 
 import pytest
 
-from rivetpy import actor, queue, setup
+from rivetpy import actor, codec, queue, setup
 from rivetpy.actors import ActorDefinition
+from rivetpy.engine.http import error_answer
 from rivetpy.errors import StoreError
 from rivetpy.host import Host
 from rivetpy.store import Batch
 from rivetpy.store.memory import MemoryStore
 from rivetpy.store.trouble import refused
-from tests.support.flows import define
+from tests.support.flows import define, ended, reason_of
 from tests.support.jump import JumpClock, run
 from tests.support.world import World, until
 
@@ -342,3 +345,109 @@ def test_a_completion_in_finally_waits_for_the_pass_that_comes_there(always_repl
         assert (sent.status, sent.response) == ("completed", "done")
 
     world.live(script)
+
+
+# -- bodies that are hard to end -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leave", ["sleep", "destroy"])
+def test_a_body_that_ignores_its_end_keeps_nobody_waiting(leave: str) -> None:
+    over = asyncio.Event()
+
+    async def stubborn(step: Any) -> None:
+        step.state["n"] += 1
+        while not over.is_set():
+            try:
+                await over.wait()
+            except asyncio.CancelledError:
+                continue
+        step.state["n"] += 1
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("stubborn", stubborn, timeout=None)
+
+    world = World(define(flow, sleep_grace_period=1))
+
+    async def script(host: Host, actor_id: str) -> None:
+        await asyncio.sleep(1)
+        try:
+            async with asyncio.timeout(30):
+                await (host.sleep(actor_id) if leave == "sleep" else host.destroy(actor_id))
+        finally:
+            over.set()
+        await asyncio.sleep(10)
+        if leave == "sleep":
+            await until(host, actor_id)
+            assert (await host.view(actor_id)).state == {"n": 2}  # the second body's, alone
+
+    world.live(script)
+
+
+def test_an_action_never_writes_what_a_step_in_a_thread_is_changing() -> None:
+    go, changed, finish = threading.Event(), threading.Event(), threading.Event()
+
+    def body(step: Any) -> None:
+        state = step.state
+        go.wait(10)
+        state["n"] = 1
+        changed.set()
+        finish.wait(10)
+
+    def look(c: Any) -> int:
+        number = c.state["n"]
+        go.set()
+        changed.wait(10)
+        return int(number)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("body", body)
+
+    async def life() -> None:
+        store = MemoryStore()
+        host = Host(setup(use={"a": define(flow, actions={"look": look})}), store)
+        await host.start()
+        row, _ = await host.get_or_create("default", "a", ("k",))
+        await asyncio.sleep(0.05)
+        looking = asyncio.create_task(host.call(row.id, "look", []))
+        while not changed.is_set():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        assert codec.decode(dict(await store.load(row.id))[b"s"]) == {"n": 0}
+        finish.set()
+        assert await looking == 0
+        await host.stop()
+
+    asyncio.run(life())
+
+
+# -- mistakes a workflow may make ------------------------------------------------------------------------
+
+
+def test_a_call_instead_of_a_function_is_refused_at_once() -> None:
+    async def charge(step: Any) -> None: ...
+
+    async def called(ctx: Any) -> None:
+        await ctx.step("charge", charge(ctx))
+
+    async def nothing(ctx: Any) -> None:
+        await ctx.step("charge", None)
+
+    assert "takes a function and its arguments, not what charge(…) returned" in reason_of(ended(called))
+    assert "not NoneType: await ctx.step('charge', fn, *args)" in reason_of(ended(nothing))
+
+
+def test_a_wait_for_no_queue_is_refused() -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.queue.next("wait", names=[])
+
+    assert "names is empty" in reason_of(ended(flow))
+
+
+# -- what a full disk looks like -------------------------------------------------------------------------
+
+
+def test_trouble_of_the_store_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "rivetpy.engine"):
+        error_answer(StoreError("disk_full", "/data: the disk is full."), "ray")
+    assert "ray" in caplog.text and "the disk is full" in caplog.text and "Traceback" not in caplog.text
+    assert caplog.records[0].exc_info is None

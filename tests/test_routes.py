@@ -103,6 +103,11 @@ def test_query_forms_that_break_a_rule(path: bytes, query: bytes, code: str) -> 
     assert (refused.value.group, refused.value.code, refused.value.status) == ("guard", code, 400)
 
 
+def test_a_bad_path_is_shown_as_text() -> None:
+    with pytest.raises(RivetError, match=r"^'%ff' is not percent-encoded"):
+        parse(b"/gateway/%ff", GOT)
+
+
 def test_what_the_actor_sees() -> None:
     assert segments(b"/action/a%2Fb") == ("action", "a/b")
     assert segments(b"/action/a/b") == ("action", "a", "b")

@@ -103,8 +103,8 @@ def _guarded() -> int:
 def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "rivet"
-    text = error.format_message()  # type: ignore[attr-defined]
-    return f"{text.rstrip('.')}. See: {where} --help"
+    text = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    return f"{text if text.endswith(('.', '?')) else text + '.'} See: {where} --help"
 
 
 def _say(message: str, code: int, detail: str = "") -> int:

@@ -23,7 +23,7 @@ def main() -> NoReturn:
     stdout = _own_stdout()
     try:
         code = _run(launch, stdout)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:  # no signal raises the latter here: user code did
         code = _unforeseen(error, launch)
     _end(code)
 
@@ -72,7 +72,7 @@ def _run(launch: Launch, stdout: int) -> int:
     return 0
 
 
-def _unforeseen(error: Exception, launch: Launch) -> int:
+def _unforeseen(error: BaseException, launch: Launch) -> int:
     print(f"rivet: {type(error).__name__}: {error}", file=sys.stderr)
     if launch.log_level == "debug":
         import traceback

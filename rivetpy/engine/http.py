@@ -11,7 +11,7 @@ from typing import TypeVar
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Send
 
-from rivetpy.errors import RivetError
+from rivetpy.errors import RivetError, StoreError
 from rivetpy.wire.errors import ActorSpecifier, error_body, visible
 from rivetpy.wire.jsonvalue import JsonObject, encode
 
@@ -53,7 +53,9 @@ def error_answer(error: Exception, ray_id: str, actor: ActorSpecifier | None = N
     """An error as an answer; what a client may not see goes to the log, with the same ray id."""
     shown = visible(error)
     if shown is not error:
-        log.error("%s (ray %s)", _where(actor), ray_id, exc_info=error)
+        trouble = isinstance(error, StoreError)  # which says all in one line, where a stack says nothing
+        text = f": {error}" if trouble else ""
+        log.error("%s (ray %s)%s", _where(actor), ray_id, text, exc_info=None if trouble else error)
     answer = json_answer(error_body(shown, actor), shown.status)
     answer.headers.append((b"x-rivet-error", header_text(f"{shown.group}.{shown.code}")))
     return answer

@@ -60,6 +60,6 @@ async def _commit(core: Core, before: bytes | None, interleaved: bool) -> None:
     change = None if core.cell is None else core.cell.change()
     if change is None or change == before:
         return
-    if before is not None or interleaved:
+    if before is not None or interleaved or core.changing:
         await core.steps_settled()
     await core.write_state()

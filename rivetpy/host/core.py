@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -67,7 +68,9 @@ class Core:
         self._store = store
         self._on_refused = on_refused
         self._loop = asyncio.get_running_loop()  # steps written as `def` touch the state from a thread
+        self._loop_thread = threading.get_ident()
         self._open_steps: dict[object, asyncio.Future[None]] = {}
+        self._in_threads: set[object] = set()
 
     # -- writing -----------------------------------------------------------------------------------------
 
@@ -138,9 +141,12 @@ class Core:
     def step_touched(self, step: object) -> None:
         """A running step reached for the state: until it is settled its changes are half done."""
         self._open_steps[step] = self._loop.create_future()
+        if threading.get_ident() != self._loop_thread:
+            self._in_threads.add(step)
 
     def step_settled(self, step: object) -> None:
         """The step's attempt is recorded or given up."""
+        self._in_threads.discard(step)
         future = self._open_steps.pop(step, None)
         if future is not None and not future.done():
             future.set_result(None)
@@ -149,6 +155,11 @@ class Core:
         """No step runs any more."""
         for step in list(self._open_steps):
             self.step_settled(step)
+
+    @property
+    def changing(self) -> bool:
+        """Whether a step in a thread has the state in hand: it may change at any moment, not only at awaits."""
+        return bool(self._in_threads)
 
     def half_done(self) -> bytes | None:
         """The state as a step that is still running left it, if it changed it."""

@@ -38,6 +38,9 @@ from rivetpy.workflow.waits import Wait
 
 Rows = Sequence[tuple[bytes, bytes]]
 
+#: Seconds that a cancelled body has for its clean-up.
+LAST_WORDS = 1.0
+
 
 class Instance:
     """The only writer of its actor. The host makes it awake, hands it work and puts it away."""
@@ -264,10 +267,10 @@ class Instance:
         if not done:
             self.run.given_up = True
             self._task.cancel()
-            await asyncio.wait([self._task])
+            await asyncio.wait([self._task], timeout=LAST_WORDS)
         self.core.settle_all()
-        if self._task.cancelled():
-            return ()
+        if not self._task.done() or self._task.cancelled():
+            return ()  # a body that ignores its end goes on alone: nothing of it is written any more
         outcome = self._task.result()
         return outcome.waits if isinstance(outcome, Suspended) else None
 

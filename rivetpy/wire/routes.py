@@ -182,7 +182,10 @@ def _text(raw: bytes) -> str:
             return unquote_to_bytes(raw).decode()
         except UnicodeDecodeError:
             pass
-    return _refuse("query_invalid_percent_encoding", f"{raw[:80]!r} is not percent-encoded UTF-8.")
+    return _refuse(
+        "query_invalid_percent_encoding",
+        f"{raw[:80].decode('utf-8', 'backslashreplace')!r} is not percent-encoded UTF-8.",
+    )
 
 
 def _refuse(code: str, message: str) -> NoReturn:

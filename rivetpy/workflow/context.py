@@ -281,6 +281,8 @@ class WorkflowQueue:
         self, name: str, names: Sequence[str] | None, count: int, timeout: Duration | None, completable: bool
     ) -> list[QueueMessage]:
         queues = [names] if isinstance(names, str) else None if names is None else list(names)
+        if queues == []:
+            raise ValueError(f"wait {name!r}: names is empty; leave it out to wait for all queues")
         wait_ms = None if timeout is None else milliseconds(timeout, f"wait {name!r}, timeout")
         options = ReceiveOptions(queues, count, wait_ms, completable)
         return await receives.receive(self._scope, name, options)

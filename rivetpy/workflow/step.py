@@ -111,6 +111,8 @@ async def step(
     rollback: RollbackHandler | None = None,
 ) -> Value:
     """Look up, replay, wait, perform, record."""
+    if not callable(function):
+        raise _no_function(name, function)
     if rollback is not None and not scope.run.armed:
         raise RollbackCheckpointError(name)
     entry = scope.visit(StepEntry, name)
@@ -121,6 +123,16 @@ async def step(
     if rollback is not None and entry.status is Status.COMPLETED:
         scope.run.handlers.append((entry, rollback))
     return _result(entry, name)
+
+
+def _no_function(name: str, given: object) -> WorkflowUsageError:
+    shown = type(given).__name__
+    if inspect.iscoroutine(given):
+        given.close()
+        shown = f"what {given.__name__}(…) returned"
+    return WorkflowUsageError(
+        f"Step {name!r} takes a function and its arguments, not {shown}: await ctx.step({name!r}, fn, *args)."
+    )
 
 
 async def _try(

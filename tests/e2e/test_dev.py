@@ -259,6 +259,12 @@ def test_a_registry_that_does_not_load(tmp_path: Path, source: str, problem: str
     assert told.startswith("error: ") and problem in told
 
 
+def test_a_registry_that_interrupts_itself(tmp_path: Path) -> None:
+    (tmp_path / "registry.py").write_text("raise KeyboardInterrupt")
+    told = refused(None, tmp_path, "--port", "0", "--data-dir", "data")
+    assert "ended with exit code 1 at import" in told and "Traceback" not in told
+
+
 def test_no_registry_at_all(tmp_path: Path) -> None:
     told = refused(None, tmp_path)
     assert (
