@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rivetpy.codec import Value
@@ -172,16 +173,32 @@ class Stopped(Signal):
 class HistoryDivergedError(Signal):
     """The code asks for something else than its journal recorded (spec workflows 10).
 
-    ``expected`` is what the code asked for, ``found`` what the journal has, ``site`` the file:line of the call.
+    ``expected`` is what the code asked for, ``found`` what the journal has, ``site`` the file:line of the call,
+    ``around`` the recorded entries near the place, oldest first.
     """
 
-    def __init__(self, location: str, expected: str, found: str, site: str) -> None:
+    def __init__(
+        self, location: str, expected: str, found: str, site: str, around: Sequence[str] = ()
+    ) -> None:
         self.location = location
         self.expected = expected
         self.found = found
         self.site = site
+        self.around = tuple(around)
         super().__init__(
             f"The code no longer fits its history at {location!r}: it asks for {expected}, "
-            f"the journal has {found} ({site}). Nothing was run or written. Bring the old code back, "
-            "or start this actor afresh under another key."
+            f"the journal has {found} ({site}). Nothing was run or written. Bring the old code back; or put "
+            "`await ctx.get_version(…)` before what is new, `await ctx.removed(name, kind)` where something was, "
+            "or give what changed a new name behind a version; or `rivet rewind` to an entry before it."
         )
+
+    def described(self) -> Failure:
+        """As a workflow's failure, with the parts for those who show it."""
+        metadata = {
+            "location": self.location,
+            "expected": self.expected,
+            "found": self.found,
+            "site": self.site,
+            "around": list(self.around),
+        }
+        return Failure("HistoryDivergedError", __name__, str(self), "workflow", "diverged", metadata)

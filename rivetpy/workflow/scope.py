@@ -22,6 +22,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 E = TypeVar("E", bound=Entry)
 
+#: How many recorded entries on each side of a divergence are shown.
+_NEAR = 3
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -98,7 +100,7 @@ class Scope:
             raise self._diverged(
                 location, _described(kind.kind, name), f"{_described(entry.kind, name)} there", site
             )
-        if self.run.rolling_back and not entry.finished and entry.kind not in FRAMES:
+        if self.run.dry and not entry.finished and entry.kind not in FRAMES:
             raise Stopped
         return entry
 
@@ -107,8 +109,8 @@ class Scope:
         return self._entries.get(locations.segment(name))
 
     def fresh(self, kind: type[E], name: str) -> E:
-        """A new entry, not in the journal before it is written. Nothing new begins while rolling back."""
-        if self.run.rolling_back:
+        """A new entry, not in the journal before it is written. Nothing new begins in a dry pass."""
+        if self.run.dry:
             raise Stopped
         run = self.run
         location = locations.child(self.location, locations.segment(name))
@@ -165,7 +167,19 @@ class Scope:
         return f"{_described(self._entries[part].kind, locations.name_of(part))} next"
 
     def _diverged(self, location: str, expected: str, found: str, site: str) -> HistoryDivergedError:
-        return self.run.diverge(HistoryDivergedError(location, expected, found, site))
+        error = HistoryDivergedError(location, expected, found, site, self._around(location))
+        return self.run.diverge(error)
+
+    def _around(self, location: str) -> list[str]:
+        """The recorded entries of this scope near a place, oldest first."""
+        recorded = sorted(self._entries.values(), key=lambda entry: entry.seq)
+        place = next((i for i, entry in enumerate(recorded) if entry.location == location), None)
+        if place is None:  # where the first one stands that the code did not come to
+            place = next(
+                (i for i, e in enumerate(recorded) if locations.split(e.location)[1] in self.unvisited), 0
+            )
+        near = recorded[max(0, place - _NEAR) : place + _NEAR + 1]
+        return [f"{entry.kind} {locations.readable(entry.location)} ({entry.status})" for entry in near]
 
     # -- order -------------------------------------------------------------------------------------------
 

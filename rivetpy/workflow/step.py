@@ -316,3 +316,15 @@ async def _record_problem(
     except EncodeError:
         await scope.record(entry)  # the state can't be stored: the failure is, the state stays as it was
     run.port.report(events.step_failed(entry.location, entry.attempts, allowed, problem.failure, delay))
+    await run.tell(
+        events.StepErrorEvent(
+            entry.name,
+            entry.location,
+            entry.attempts,
+            options.max_retries,
+            delay is not None,
+            None if delay is None else delay / 1000,
+            entry.retry_at,
+            problem.failure,
+        )
+    )
