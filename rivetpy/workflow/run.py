@@ -64,6 +64,8 @@ class Run:
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: With `always_replay`: what the pass was left for.
         self.held: tuple[Wait, ...] = ()
+        #: How many step bodies are running.
+        self.bodies = 0
         #: How often the journal went on in this life.
         self.commits = 0
         #: Steps may be rolled back from here on.

@@ -199,6 +199,7 @@ async def attempt(
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = asyncio.timeout(options.timeout)
     context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
+    run.bodies += 1
     try:
         async with limit:
             value = await _call(function, context, args)
@@ -226,6 +227,7 @@ async def attempt(
             raise Evicted from error
         return Problem(failure_of(error), _final_reason(error))
     finally:
+        run.bodies -= 1
         context.end()
 
 
