@@ -225,7 +225,7 @@ class Instance:
                 text = f"workflow failed: {failure}"
                 event = events.Event("run_failed", text, logging.ERROR, failure=failure)
             case Diverged(error):
-                failure = error.described()
+                failure = error.failure()
                 self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
                 event = events.Event("run_diverged", str(error), logging.ERROR, error.location, failure)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()

@@ -63,7 +63,7 @@ async def check_replay(definition: ActorDefinition, row: ActorRow, rows: Rows) -
     if isinstance(outcome, Diverged):
         error = outcome.error
         return ReplayReport(
-            Fit.DIVERGED, entries, error.location, error.expected, error.found, error.site, error.described()
+            Fit.DIVERGED, entries, error.location, error.expected, error.found, error.site, error.failure()
         )
     return ReplayReport(Fit.FITS, entries)
 

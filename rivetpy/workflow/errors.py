@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rivetpy.codec import Value
@@ -170,15 +172,24 @@ class Stopped(Signal):
         super().__init__("the workflow is being rolled back; let this pass")
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded entry near the place where code and journal part; ``here``: the one at that place."""
+
+    location: str
+    kind: str
+    here: bool
+
+
 class HistoryDivergedError(Signal):
     """The code asks for something else than its journal recorded (spec workflows 10).
 
     ``expected`` is what the code asked for, ``found`` what the journal has, ``site`` the file:line of the call,
-    ``around`` the recorded entries near the place, oldest first.
+    ``around`` what is recorded before and after that place in the same scope.
     """
 
     def __init__(
-        self, location: str, expected: str, found: str, site: str, around: Sequence[str] = ()
+        self, location: str, expected: str, found: str, site: str, around: Sequence[Recorded] = ()
     ) -> None:
         self.location = location
         self.expected = expected
@@ -187,18 +198,25 @@ class HistoryDivergedError(Signal):
         self.around = tuple(around)
         super().__init__(
             f"The code no longer fits its history at {location!r}: it asks for {expected}, "
-            f"the journal has {found} ({site}). Nothing was run or written. Bring the old code back; or put "
-            "`await ctx.get_version(…)` before what is new, `await ctx.removed(name, kind)` where something was, "
-            "or give what changed a new name behind a version; or `rivet rewind` to an entry before it."
+            f"the journal has {found} ({site}). Nothing was run or written. Ways out: ctx.removed for what was "
+            "taken out, ctx.get_version for what runs under way must not see, a new name for what does "
+            "something else now, or `rivet rewind`."
         )
 
-    def described(self) -> Failure:
-        """As a workflow's failure, with the parts for those who show it."""
-        metadata = {
-            "location": self.location,
-            "expected": self.expected,
-            "found": self.found,
-            "site": self.site,
-            "around": list(self.around),
-        }
-        return Failure("HistoryDivergedError", __name__, str(self), "workflow", "diverged", metadata)
+    def failure(self) -> Failure:
+        """As recorded: what was asked for, what is there, and what is recorded around it are its metadata."""
+        return Failure(
+            type(self).__qualname__,
+            type(self).__module__,
+            str(self),
+            "workflow",
+            "history_diverged",
+            {
+                "location": self.location,
+                "expected": self.expected,
+                "found": self.found,
+                "site": self.site,
+                "around": [dataclasses.asdict(recorded) for recorded in self.around],
+            },
+            location=self.location,
+        )
