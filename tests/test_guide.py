@@ -16,12 +16,14 @@ from tests.support.engine import ROOT
 GUIDE = ROOT / "docs" / "workflows.md"
 SECTIONS = dict(guide.sections(GUIDE))
 CHAPTERS = [title for title, fragments in SECTIONS.items() if fragments and title != "Workflows"]
-HELPERS = ("crash", "restart", "the_end", "send", "ask", "pause")
+HELPERS = ("crash", "restart", "the_end", "send", "ask", "pause", "recover", "rewind")
 #: Types that a reader meets through the verbs that return or take them.
 UNNAMED = {
     "BlockFailure",
     "Break",
     "Continue",
+    "ErrorEvent",
+    "ErrorHook",
     "Evicted",
     "Failure",
     "QueueMessage",

@@ -121,6 +121,16 @@ def pause(seconds: float = 0, *, days: float = 0) -> Event:
     return lambda host, actor_id: asyncio.sleep(seconds + 86400 * days)
 
 
+async def recover(host: Host, actor_id: str) -> None:
+    """An event: somebody types `rivet recover`."""
+    await host.recover(actor_id)
+
+
+def rewind(place: str) -> Event:
+    """An event: somebody types `rivet rewind --to`."""
+    return lambda host, actor_id: host.rewind(actor_id, place)
+
+
 class Play:
     """A workflow that was played through; what became of it."""
 
