@@ -76,3 +76,22 @@ def test_a_wrong_word_in_the_guide_fails() -> None:
     ]
     with pytest.raises(AssertionError, match=r"workflows\.md:7 says"):
         guide.perform(GUIDE, fragments, {"play": guide.Player(), "__name__": "guide"})
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/workflows.md", "examples/recipes/README.md"])
+def test_every_link_leads_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", " ".join((ROOT / name).read_text().split("\n")))
+    assert links
+    for link in links:
+        file, _, anchor = link.partition("#")
+        if file.startswith("https:"):
+            continue
+        target = (ROOT / name).parent / file if file else ROOT / name
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target.read_text()), link
+
+
+def headings(text: str) -> set[str]:
+    """The anchors of a text's headings."""
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
