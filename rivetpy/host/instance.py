@@ -29,7 +29,7 @@ from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import events, layout, runner
 from rivetpy.workflow.context import bind
 from rivetpy.workflow.entries import Message
-from rivetpy.workflow.failure import Failure, failure_of
+from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended
 from rivetpy.workflow.port import ActorData
@@ -155,6 +155,11 @@ class Instance:
             return False
         return self.run is None or self.run.resting
 
+    @property
+    def in_flight(self) -> bool:
+        """Whether a step is running."""
+        return self.run is not None and self.run.bodies > 0
+
     def view(self) -> ActorView:
         """What there is to see."""
         core = self.core
@@ -175,10 +180,19 @@ class Instance:
         crashed = crashed and not self.diverged
         if self.record.status is WorkflowStatus.PENDING:
             self.report(events.Event("run_started", "workflow started"))
-        self.record = WorkflowRecord(WorkflowStatus.RUNNING)
+        rolling_back = self.record.status is WorkflowStatus.ROLLING_BACK
         self.run = Run(
-            bind(workflow.function), self.journal, self, crashed=crashed, always_replay=always_replay
+            bind(workflow.function),
+            self.journal,
+            self,
+            crashed=crashed,
+            always_replay=always_replay,
+            failing=self.record.failure if rolling_back else None,
+            rewinds=self.record.rewinds,
+            on_error=workflow.on_error,
         )
+        if not rolling_back:
+            self.record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=self.record.rewinds)
         self._task = asyncio.get_running_loop().create_task(
             self._live(self.run), name=f"workflow {self.name}"
         )
@@ -211,7 +225,7 @@ class Instance:
                 text = f"workflow failed: {failure}"
                 event = events.Event("run_failed", text, logging.ERROR, failure=failure)
             case Diverged(error):
-                failure = failure_of(error)
+                failure = error.failure()
                 self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
                 event = events.Event("run_diverged", str(error), logging.ERROR, error.location, failure)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()
