@@ -7,17 +7,20 @@ import contextlib
 import dataclasses
 import logging
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Literal
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition, Registry
 from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
-from rivetpy.host.context import no_exit
+from rivetpy.host import lifecycle
+from rivetpy.host.connections import Connection, connect, passing
+from rivetpy.host.conns import Conns, Outlet
 from rivetpy.host.events import HostEvent, Watcher
-from rivetpy.host.instance import Instance, Rows
+from rivetpy.host.instance import CUT_OFF, Instance, Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.queues import SendResult
 from rivetpy.host.record import WorkflowRecord
@@ -30,6 +33,7 @@ from rivetpy.workflow import layout
 from rivetpy.workflow.failure import Failure, failure_of
 
 Identity = tuple[str, str, Key]
+RawHook = Literal["on_request", "on_websocket"]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
 WINDING_UP = 10.0
@@ -64,6 +68,7 @@ class Host:
         self._waker = Waker(store, self._clock, self._wake, self._put_off)
         self._stopping = False
         self._idle: dict[str, asyncio.TimerHandle] = {}
+        self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
 
     # -- life --------------------------------------------------------------------------------------------
 
@@ -84,6 +89,12 @@ class Host:
         await asyncio.gather(
             *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
         )
+        for conns in list(self._conns.values()):  # of actors that sleep
+            for conn in conns:
+                conn.close(CUT_OFF)
+        await self._tasks.idle(
+            WINDING_UP if grace is None else grace
+        )  # what was asked for meanwhile: a destroy
 
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
@@ -149,21 +160,16 @@ class Host:
             rows[layout.INPUT] = codec.encode(input)
         if definition.has_workflow:
             rows[layout.WORKFLOW] = WorkflowRecord().pack()
-        if definition.shape is not None:
-            rows[layout.STATE] = codec.encode(await self._initial_state(definition, row, rows, input))
-        await self._store.commit(Batch(row.id, puts=dict(rows), row=row))
-        return self._start(self._instance(row, definition, sorted(rows.items())), crashed=False)
-
-    async def _initial_state(
-        self, definition: ActorDefinition, row: ActorRow, rows: dict[bytes, bytes], input: Value
-    ) -> Value:
-        assert definition.shape is not None
-        if definition.create_state is None:
-            return definition.shape.initial()
-        context = self._instance(row, definition, sorted(rows.items())).context()
-        with no_exit("create_state"):
-            state = definition.create_state(context, input)
-            return await state if isinstance(state, Awaitable) else state
+        async with self._lock(row.id):  # found by others before it is awake
+            instance = self._instance(row, definition, sorted(rows.items()))
+            instance.core.newborn = Batch(row.id, puts=rows, row=row)
+            try:
+                await lifecycle.create(instance.parts)
+                await instance.core.be_born()
+            except BaseException:
+                instance.give_up()
+                raise
+            return await self._start(instance, crashed=False, created=True)
 
     async def destroy(self, actor_id: str) -> None:
         """End an actor and forget what it stored; its key is free at once. Raises ``actor.not_found``."""
@@ -172,20 +178,44 @@ class Host:
     async def _destroy(self, actor_id: str) -> None:
         async with self._lock(actor_id):
             row = await self._live_row(actor_id)
-            instance = self._awake.get(actor_id)
+            instance = self._awake.get(actor_id) or await self._for_last_words(row)
             if instance is not None:
-                await instance.end()
-                self._forget(instance)
+                self._forget(instance)  # whoever comes now waits for the lock, then finds nobody
+                await instance.end(instance.core.definition.options.sleep_grace_period)
             gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
             with self._coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
 
+    async def _for_last_words(self, row: ActorRow) -> Instance | None:
+        """A sleeping actor whose on_destroy is to be called."""
+        definition = self.registry.actors.get(row.name)
+        if self._stopping or definition is None or "on_destroy" not in definition.hooks:
+            return None
+        instance = self._instance(row, definition, await self._store.load(row.id))
+        try:
+            await lifecycle.wake(instance.parts, created=False)
+        except Exception as error:  # it shall go all the same
+            instance.parts.failed("waking to be destroyed", error)
+        return instance
+
+    def destroy_soon(self, actor_id: str) -> None:
+        """Destroy an actor on its own wish, once its calls are answered."""
+        self._tasks.start(self._quietly(self._destroy(actor_id)))
+
+    def sleep_soon(self, actor_id: str) -> None:
+        """Put an actor away on its own wish, once its calls are answered."""
+        self._tasks.start(self._quietly(self._put_away(actor_id, None)))
+
+    async def _quietly(self, work: Coroutine[object, object, None]) -> None:
+        with contextlib.suppress(RivetError):  # it is gone already, or was given up and will be woken again
+            await work
+
     # -- work --------------------------------------------------------------------------------------------
 
-    async def call(self, actor_id: str, action: str, args: Sequence[Value]) -> Value:
-        """Run an action of an actor, waking it."""
-        async with self._busy(actor_id) as instance:
-            return await instance.call(action, args)
+    async def call(self, actor_id: str, action: str, args: Sequence[Value], params: Value = None) -> Value:
+        """Run an action of an actor, waking it; as a connection with these ``params`` that lasts as long."""
+        async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
+            return await instance.call(action, args, conn)
 
     async def send(
         self,
@@ -196,12 +226,35 @@ class Host:
         wait: bool = False,
         timeout: float | None = None,
         idempotency_key: str | None = None,
+        params: Value = None,
     ) -> SendResult:
-        """Enqueue a message, waking the actor; see `Queues.send`."""
-        async with self._busy(actor_id) as instance:
+        """Enqueue a message, waking the actor; see `Queues.send`. Raises also RivetError ``auth.forbidden``."""
+        async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
+            await instance.may_send(queue, conn)
             return await instance.queues.send(
                 queue, body, wait=wait, timeout=timeout, idempotency_key=idempotency_key
             )
+
+    async def connect(self, actor_id: str, params: Value, send: Outlet) -> Connection:
+        """Connect a client, to whom ``send`` carries what goes out, before this returns too.
+
+        Raises what the actor's hooks refuse it with, or RivetError ``actor.hook_timed_out``.
+        """
+        async with self._busy(actor_id) as instance:
+            conn = await connect(instance.parts, params, send)
+            connection = Connection(actor_id, conn, instance.parts.conns, self._busy)
+        conn.on_disconnect = lambda: self._tasks.start(connection.close())
+        return connection
+
+    async def serve(self, actor_id: str, hook: RawHook, subject: Value, params: Value = None) -> Value:
+        """Hand a raw request or WebSocket to the actor's hook; what that returns.
+
+        Raises RivetError ``actor.not_found`` when the actor has no such hook, and what the hook raises.
+        """
+        async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
+            if hook not in instance.core.definition.hooks:
+                raise RivetError("actor", "not_found", f"Actor {instance.name!r} has no {hook}.")
+            return await lifecycle.hook(instance.parts, hook, subject, conn=conn)
 
     async def set_state(self, actor_id: str, state: Value) -> None:
         """Replace an actor's state."""
@@ -262,17 +315,30 @@ class Host:
                 await self._store.commit(Batch(actor_id, row=row))
             crashed = actor_id in self._crashed
             self._crashed.discard(actor_id)
-            return self._start(self._instance(row, definition, rows), crashed=crashed)
+            return await self._start(self._instance(row, definition, rows), crashed=crashed, created=False)
 
     def _instance(self, row: ActorRow, definition: ActorDefinition, rows: Rows) -> Instance:
-        return Instance(row, definition, rows, self._store, self._clock, self._watch, self._broken)
+        conns = self._conns.get(row.id)
+        if conns is None:
+            conns = self._conns[row.id] = Conns(definition)
+        return Instance(
+            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, self
+        )
 
-    def _start(self, instance: Instance, *, crashed: bool) -> Instance:
+    async def _start(self, instance: Instance, *, crashed: bool, created: bool) -> Instance:
         row = instance.core.row
+        try:
+            await lifecycle.wake(instance.parts, created=created)
+        except BaseException:
+            instance.give_up()
+            alarm = self._clock.now() + RETRY_PAUSE if instance.runs_by_itself else None
+            await self._store.commit(Batch(row.id, row=dataclasses.replace(row, awake=False, alarm=alarm)))
+            self._waker.changed.set()
+            raise
         self._awake[row.id] = instance
         self._by_identity[row.namespace, row.name, row.key] = row.id
         instance.on_rest = lambda: self._rest(instance)
-        instance.start_workflow(crashed=crashed, always_replay=self._always_replay)
+        instance.start(crashed=crashed, always_replay=self._always_replay)
         self._rest(instance)
         return instance
 
@@ -320,7 +386,8 @@ class Host:
             self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
             with self._coming_back(instance.core.row):
                 await instance.put_away(
-                    instance.core.definition.options.sleep_grace_period if grace is None else grace
+                    instance.core.definition.options.sleep_grace_period if grace is None else grace,
+                    for_good=self._stopping,
                 )
             self._waker.changed.set()
 
