@@ -16,7 +16,7 @@ from rivetpy.codec import Value
 from rivetpy.errors import DefinitionError, RivetError, did_you_mean
 from rivetpy.hooks import Hooks
 from rivetpy.state import AnyState, StateShape, state_shape
-from rivetpy.workflow import Workflow, WorkflowFunction, workflow
+from rivetpy.workflow import ErrorHook, Workflow, WorkflowFunction, workflow
 
 Action = Callable[..., Value]
 #: A plain run handler: ``async def run(c)``.
@@ -106,10 +106,20 @@ class ActorDefinition:
         """Whether the actor runs a workflow."""
         return self.run is not None
 
-    def workflow(self, function: W) -> W:
-        """Decorator: make this ``async def run(ctx)`` the actor's workflow."""
-        self._set_run(workflow(function))
-        return function
+    @overload
+    def workflow(self, function: W) -> W: ...
+    @overload
+    def workflow(self, *, on_error: ErrorHook) -> Callable[[W], W]: ...
+    def workflow(
+        self, function: W | None = None, *, on_error: ErrorHook | None = None
+    ) -> W | Callable[[W], W]:
+        """Decorator: make this ``async def run(ctx)`` the actor's workflow; see `rivetpy.workflow.workflow`."""
+
+        def set_run(function: W) -> W:
+            self._set_run(workflow(function, on_error=on_error))
+            return function
+
+        return set_run if function is None else set_run(function)
 
     def run_loop(self, function: R) -> R:
         """Decorator: make this ``async def run(c)`` the actor's run handler; it begins anew at every wake."""

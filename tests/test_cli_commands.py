@@ -168,7 +168,8 @@ def test_history_prints_one_object_a_line() -> None:
     assert second["location"] == "second" and second["completedAt"] is None
     assert set(first) == {
         *("location", "kind", "status", "attempts", "createdAt", "startedAt", "completedAt"),
-        *("retryAt", "deadline", "value", "error"),
+        *("retryAt", "deadline", "value", "error", "reason"),
+        *("branches", "winner", "rolledBackAt", "rollbackError"),
     }
     assert json.loads(done("history", "sum", "json", "--json", "--limit", "1"))["location"] == "second"
 
