@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 from rivetpy.codec import Value
 from rivetpy.errors import DefinitionError, RivetError, did_you_mean
 from rivetpy.state import AnyState, StateShape, Validate, state_shape, validator
-from rivetpy.workflow import Workflow, WorkflowFunction, workflow
+from rivetpy.workflow import ErrorHook, Workflow, WorkflowFunction, workflow
 
 Action = Callable[..., Value]
 A = TypeVar("A", bound=Callable[..., Any])
@@ -130,12 +130,22 @@ class ActorDefinition:
         """Whether the actor runs a workflow."""
         return self.run is not None
 
-    def workflow(self, function: W) -> W:
-        """Decorator: make this ``async def run(ctx)`` the actor's workflow."""
-        if self.run is not None:
-            raise DefinitionError(f"this actor has a workflow already: {self.run.function.__qualname__}.")
-        self.run = workflow(function)
-        return function
+    @overload
+    def workflow(self, function: W) -> W: ...
+    @overload
+    def workflow(self, *, on_error: ErrorHook) -> Callable[[W], W]: ...
+    def workflow(
+        self, function: W | None = None, *, on_error: ErrorHook | None = None
+    ) -> W | Callable[[W], W]:
+        """Decorator: make this ``async def run(ctx)`` the actor's workflow; see `rivetpy.workflow.workflow`."""
+
+        def set_run(function: W) -> W:
+            if self.run is not None:
+                raise DefinitionError(f"this actor has a workflow already: {self.run.function.__qualname__}.")
+            self.run = workflow(function, on_error=on_error)
+            return function
+
+        return set_run if function is None else set_run(function)
 
     @overload
     def action(self, function: A) -> A: ...

@@ -7,15 +7,18 @@ import contextlib
 import dataclasses
 import logging
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition, Registry
 from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
+from rivetpy.host import control
 from rivetpy.host.context import no_exit
+from rivetpy.host.control import Rewind
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.instance import Instance, Rows
 from rivetpy.host.offline import view_rows
@@ -29,6 +32,7 @@ from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
 from rivetpy.workflow.failure import Failure, failure_of
 
+T = TypeVar("T")
 Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
@@ -217,6 +221,72 @@ class Host:
         """Put an actor away now; it comes back when something comes for it."""
         await self._live_row(actor_id)
         await self._tasks.finish(self._put_away(actor_id, None))
+
+    # -- control of a workflow ---------------------------------------------------------------------------
+
+    async def wake(self, actor_id: str) -> None:
+        """Bring an actor into memory: ends a sleep of the actor, not of a timer."""
+        await self._wake(actor_id)
+
+    async def rewind(self, actor_id: str, location: str | None = None, *, dry_run: bool = False) -> Rewind:
+        """Remove an entry and every later one (None: all) and run again from there; what went, or would go.
+
+        Raises RivetError ``workflow.in_flight`` while a step is running, ``workflow.entry_not_found``.
+        """
+        if dry_run:
+            row = await self._live_row(actor_id)
+            return control.rewind(row, await self._store.load(actor_id), location, self._clock.now())[1]
+        return await self._controlled(
+            actor_id, lambda row, rows: control.rewind(row, rows, location, self._clock.now()), forced=False
+        )
+
+    async def undo_rewind(self, actor_id: str) -> None:
+        """Bring back the journal from before the last rewind. Raises RivetError ``workflow.nothing_to_undo``."""
+        await self._controlled(
+            actor_id, lambda row, rows: (control.undo(row, rows, self._clock.now()), None), forced=False
+        )
+
+    async def recover(self, actor_id: str) -> None:
+        """Give what failed a workflow another chance. Raises RivetError ``workflow.not_failed``."""
+        await self._controlled(
+            actor_id, lambda row, rows: (control.recover(row, rows, self._clock.now()), None), forced=False
+        )
+
+    async def cancel(self, actor_id: str) -> None:
+        """End a workflow for good, without a rollback. Raises RivetError ``workflow.ended``."""
+        await self._controlled(actor_id, lambda row, rows: (control.cancel(row, rows), None), forced=True)
+
+    async def _controlled(
+        self, actor_id: str, change: Callable[[ActorRow, Rows], tuple[Batch, T]], *, forced: bool
+    ) -> T:
+        """Put the actor away, change what is stored of it, and bring it back."""
+
+        async def work() -> T:
+            async with self._lock(actor_id):
+                await self._clear_out(actor_id, forced=forced)
+                row = await self._live_row(actor_id)
+                batch, result = change(row, await self._store.load(actor_id))
+                await self._store.commit(batch)
+            await self._wake(actor_id)
+            return result
+
+        return await self._tasks.finish(work())
+
+    async def _clear_out(self, actor_id: str, *, forced: bool) -> None:
+        """Put an actor away that may be in the middle of something; refuse then, unless forced."""
+        instance = self._awake.get(actor_id)
+        if instance is None:
+            return
+        if instance.in_flight and not forced:
+            raise RivetError(
+                "workflow",
+                "in_flight",
+                f"A step of {instance.name!r} is running. Wait for it, or cancel the workflow.",
+                status=409,
+            )
+        self._forget(instance)
+        with self._coming_back(instance.core.row):
+            await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
 
     async def view(self, actor_id: str) -> ActorView:
         """What there is to see of an actor; wakes nothing."""

@@ -155,6 +155,11 @@ class Instance:
             return False
         return self.run is None or self.run.resting
 
+    @property
+    def in_flight(self) -> bool:
+        """Whether a step is running."""
+        return self.run is not None and self.run.bodies > 0
+
     def view(self) -> ActorView:
         """What there is to see."""
         core = self.core
@@ -175,10 +180,19 @@ class Instance:
         crashed = crashed and not self.diverged
         if self.record.status is WorkflowStatus.PENDING:
             self.report(events.Event("run_started", "workflow started"))
-        self.record = WorkflowRecord(WorkflowStatus.RUNNING)
+        rolling_back = self.record.status is WorkflowStatus.ROLLING_BACK
         self.run = Run(
-            bind(workflow.function), self.journal, self, crashed=crashed, always_replay=always_replay
+            bind(workflow.function),
+            self.journal,
+            self,
+            crashed=crashed,
+            always_replay=always_replay,
+            failing=self.record.failure if rolling_back else None,
+            rewinds=self.record.rewinds,
+            on_error=workflow.on_error,
         )
+        if not rolling_back:
+            self.record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=self.record.rewinds)
         self._task = asyncio.get_running_loop().create_task(
             self._live(self.run), name=f"workflow {self.name}"
         )

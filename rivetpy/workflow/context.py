@@ -296,7 +296,7 @@ class WorkflowQueue:
 
 
 class ReplayLog(logging.LoggerAdapter[logging.Logger]):
-    """The actor's logger, silent while the scope's recorded entries are still to come."""
+    """The actor's logger, silent while recorded entries are still to come and when nothing new may."""
 
     def __init__(self, scope: Scope) -> None:
         log = scope.run.port.log
@@ -304,7 +304,7 @@ class ReplayLog(logging.LoggerAdapter[logging.Logger]):
         self._scope = scope
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - logging's name
-        return not self._scope.replaying and super().isEnabledFor(level)
+        return not (self._scope.replaying or self._scope.run.dry) and super().isEnabledFor(level)
 
 
 def _framed(function: Callable[[WorkflowContext], Value]) -> Callable[[Scope], Value]:

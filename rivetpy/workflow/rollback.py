@@ -59,6 +59,8 @@ async def _run_handler(run: Run, entry: StepEntry, handler: RollbackHandler) -> 
         problem = failure_of(error)
         await _record(run, entry, problem)
     run.port.report(events.rolled_back(entry.location, problem))
+    if problem is not None:
+        await run.tell(events.RollbackErrorEvent(entry.name, entry.location, problem))
     return problem
 
 

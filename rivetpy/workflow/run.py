@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 
 from rivetpy.clock import Alarm
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, StoreError
+from rivetpy.workflow import events
 from rivetpy.workflow.entries import Message, StepEntry
 from rivetpy.workflow.errors import Evicted, HistoryDivergedError
-from rivetpy.workflow.failure import Failure
+from rivetpy.workflow.events import ErrorEvent, ErrorHook
+from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.port import ActorData, Port
 from rivetpy.workflow.scope import Scope
@@ -40,6 +43,7 @@ class Run:
         always_replay: bool = False,
         failing: Failure | None = None,
         rewinds: int = 0,
+        on_error: ErrorHook | None = None,
     ) -> None:
         self.function = function
         self.journal = journal
@@ -48,6 +52,7 @@ class Run:
         self.failing = failing
         #: How often the workflow was rewound: what runs again then is another execution to the outside.
         self.rewinds = rewinds
+        self._on_error = on_error
         #: The pass is being left: verbs refuse.
         self.leaving = False
         #: The run is being put away for good.
@@ -59,11 +64,15 @@ class Run:
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: With `always_replay`: what the pass was left for.
         self.held: tuple[Wait, ...] = ()
+        #: How many step bodies are running.
+        self.bodies = 0
         #: How often the journal went on in this life.
         self.commits = 0
         #: Steps may be rolled back from here on.
         self.armed = False
-        #: The pass only collects rollback handlers: nothing new begins, nothing is written.
+        #: The pass goes no further than the journal: nothing new begins, nothing is written.
+        self.dry = False
+        #: A dry pass that goes over everything that is kept, to collect rollback handlers.
         self.rolling_back = False
         self.handlers: list[tuple[StepEntry, RollbackHandler]] = []
         #: How many flows (the function, its branches) are not waiting for branches of theirs.
@@ -138,6 +147,17 @@ class Run:
             await self.port.begin_rollback(self.journal.take(), failure)
         except StoreError as error:
             raise self.refuse(error) from error
+
+    async def tell(self, event: ErrorEvent) -> None:
+        """Call the workflow's on_error hook; what it raises is reported and ignored."""
+        if self._on_error is None:
+            return
+        try:
+            result = self._on_error(event)
+            if inspect.isawaitable(result):
+                await result
+        except Exception as error:
+            self.port.report(events.hook_failed(failure_of(error)))
 
     # -- waiting -----------------------------------------------------------------------------------------
 

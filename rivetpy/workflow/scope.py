@@ -100,7 +100,7 @@ class Scope:
             raise self._diverged(
                 location, _described(kind.kind, name), f"{_described(entry.kind, name)} there", site
             )
-        if self.run.rolling_back and not entry.finished and entry.kind not in FRAMES:
+        if self.run.dry and not entry.finished and entry.kind not in FRAMES:
             raise Stopped
         return entry
 
@@ -109,8 +109,8 @@ class Scope:
         return self._entries.get(locations.segment(name))
 
     def fresh(self, kind: type[E], name: str) -> E:
-        """A new entry, not in the journal before it is written. Nothing new begins while rolling back."""
-        if self.run.rolling_back:
+        """A new entry, not in the journal before it is written. Nothing new begins in a dry pass."""
+        if self.run.dry:
             raise Stopped
         run = self.run
         location = locations.child(self.location, locations.segment(name))

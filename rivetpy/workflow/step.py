@@ -199,6 +199,7 @@ async def attempt(
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = asyncio.timeout(options.timeout)
     context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
+    run.bodies += 1
     try:
         async with limit:
             value = await _call(function, context, args)
@@ -226,6 +227,7 @@ async def attempt(
             raise Evicted from error
         return Problem(failure_of(error), _final_reason(error))
     finally:
+        run.bodies -= 1
         context.end()
 
 
@@ -316,3 +318,15 @@ async def _record_problem(
     except EncodeError:
         await scope.record(entry)  # the state can't be stored: the failure is, the state stays as it was
     run.port.report(events.step_failed(entry.location, entry.attempts, allowed, problem.failure, delay))
+    await run.tell(
+        events.StepErrorEvent(
+            entry.name,
+            entry.location,
+            entry.attempts,
+            options.max_retries,
+            delay is not None,
+            None if delay is None else delay / 1000,
+            entry.retry_at,
+            problem.failure,
+        )
+    )
