@@ -91,8 +91,8 @@ def _tell(found: JsonObject, what: str, answer: JsonObject) -> None:
 
 def _planned(plan: JsonObject, to: str | None) -> Iterator[str]:
     removed, again, returned = plan["removed"], plan["runsAgain"], plan["returnedMessages"]
-    where = "from the start" if to is None else f"from {to}"
-    yield f"goes back {where}: {_count(len(removed), 'entry', 'entries')} removed"
+    where = "from the start" if to is None else f"from {to} on"
+    yield f"{_count(len(removed), 'entry goes', 'entries go')}, {where}"
     if again:
         yield "completed steps that run again:"
         yield from (f"  {location}" for location in again[:LISTED])

@@ -16,9 +16,7 @@ def replay(
         str | None, typer.Argument(metavar="ACTOR", help="The actor's name.", show_default=False)
     ] = None,
     key: KeyText = "main",
-    every: Annotated[
-        bool, typer.Option("--all", help="Check all actors, or all of the name ACTOR.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Check all actors, or all of the name ACTOR.")] = False,
     registry: Annotated[
         str | None,
         typer.Option(
