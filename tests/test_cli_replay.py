@@ -136,7 +136,7 @@ def test_json_is_an_object_for_each() -> None:
     rows = objects(ended)
     assert {who: row["status"] for who, row in rows.items()} == {
         ("plain", "main"): "no_workflow",
-        ("short", ""): "ended",
+        ("short", "/"): "ended",
         ("order", "sleeping"): "fits",
         ("order", "waiting"): "fits",
     }
@@ -229,7 +229,7 @@ def test_code_that_waits_for_the_world_is_not_waited_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(replaying, "PATIENCE", 0.05)
     change(("    message =", "    import asyncio\n    await asyncio.sleep(1e6)\n    message ="))
     ended = checked("order", "waiting", code=1)
-    assert ended.out.startswith("order waiting stuck\n") and "belongs into a step" in ended.out
+    assert ended.out.startswith("order waiting stuck\n") and "that is no verb" in ended.out
 
 
 def test_a_damaged_journal_is_one_line_and_the_others_are_checked() -> None:
