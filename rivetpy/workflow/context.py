@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import logging
 import uuid as uuids
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -325,4 +326,6 @@ def _framed_all(
 
 def bind(function: Callable[[WorkflowContext], Awaitable[Value]]) -> BoundFunction:
     """The user's function as a run calls it: with the root scope of a pass."""
-    return lambda scope: function(WorkflowContext(scope))
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    site = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
+    return BoundFunction(lambda scope: function(WorkflowContext(scope)), site)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from rivetpy.clock import Alarm
 from rivetpy.codec import Value
@@ -19,8 +20,15 @@ from rivetpy.workflow.port import ActorData, Port
 from rivetpy.workflow.scope import Scope
 from rivetpy.workflow.waits import Wait
 
-#: The workflow function, waiting for the root scope of a pass.
-BoundFunction = Callable[[Scope], Awaitable[Value]]
+
+@dataclass(frozen=True, slots=True)
+class BoundFunction:
+    """The workflow function, waiting for the root scope of a pass; ``site`` is its file:line."""
+
+    call: Callable[[Scope], Awaitable[Value]]
+    site: str
+
+
 #: Called as ``handler(step, output)``.
 RollbackHandler = Callable[..., Value]
 
@@ -45,7 +53,8 @@ class Run:
         rewinds: int = 0,
         on_error: ErrorHook | None = None,
     ) -> None:
-        self.function = function
+        self.function = function.call
+        self.function_site = function.site
         self.journal = journal
         self.port = port
         self.crashed = crashed

@@ -7,6 +7,7 @@ import functools
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from rivetpy.workflow import location as locations
@@ -24,15 +25,20 @@ E = TypeVar("E", bound=Entry)
 
 #: So many recorded entries on each side of a divergence are told.
 AROUND = 3
-_PACKAGE = str(Path(__file__).parent)
+_KERNEL = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent.parent)
+_ASYNCIO = str(Path(asyncio.__file__).parent)
 
 
-def call_site() -> str:
-    """file:line of the nearest caller outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<")):
+def call_site() -> str | None:
+    """file:line of the nearest caller that is user code; None where only the engine is on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith((_KERNEL, _ASYNCIO, "<")):
+            return None if filename.startswith(_PACKAGE) else f"{filename}:{frame.f_lineno}"
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return None
 
 
 class Frontier:
@@ -135,7 +141,7 @@ class Scope:
         """Mark a name as used; its location, and where it was called."""
         part = locations.segment(name)
         location = locations.child(self.location, part)
-        site = call_site()
+        site = self._site()
         if part in self._used:
             raise self._diverged(
                 location, f"{_described(kind, name)} again", f"it, used at {self._used[part]}", site
@@ -146,7 +152,7 @@ class Scope:
 
     def diverged_at(self, entry: Entry, expected: str, found: str) -> HistoryDivergedError:
         """The error of an entry whose parts do not fit."""
-        return self._diverged(entry.location, expected, found, call_site())
+        return self._diverged(entry.location, expected, found, self._site())
 
     # -- the five beats: wait, record --------------------------------------------------------------------
 
@@ -168,6 +174,10 @@ class Scope:
         entry = self._next_unvisited()
         assert entry is not None
         return f"{_described(entry.kind, entry.name)} next"
+
+    def _site(self) -> str:
+        """Where the user's code is now; at the end of the workflow: where its function begins."""
+        return call_site() or self.run.function_site
 
     def _diverged(self, location: str, expected: str, found: str, site: str) -> HistoryDivergedError:
         error = HistoryDivergedError(location, expected, found, site, self._around(location))
@@ -230,7 +240,7 @@ class Scope:
                 entry.location,
                 f"the end of {self.location or 'the workflow'}",
                 self._describe_unvisited(),
-                call_site(),
+                self._site(),
             )
 
 
