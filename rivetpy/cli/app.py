@@ -11,13 +11,19 @@ import typer
 from rivetpy.cli.commands import (
     actors,
     call,
+    cancel,
     completions,
     destroy,
     dev,
     history,
     queue,
+    recover,
+    replay,
+    rewind,
     send,
+    sleep,
     state,
+    wake,
 )
 from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
 from rivetpy.cli.quick import QuickCommand, QuickGroup
@@ -40,6 +46,12 @@ for command in (
     history.history,
     state.state,
     queue.queue,
+    replay.replay,
+    rewind.rewind,
+    recover.recover,
+    cancel.cancel,
+    wake.wake,
+    sleep.sleep,
     destroy.destroy,
     completions.completions,
 ):

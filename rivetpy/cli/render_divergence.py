@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from rich.text import Text
 
@@ -22,7 +24,7 @@ _WAYS_OUT = (
 def divergence(told: JsonObject, width: int, indent: str = "  ") -> Iterator[Text]:
     """``told`` is ``location``, ``expected``, ``found``, ``site`` and, where known, ``around``."""
     facts = (("at", told["location"]), ("code", told["expected"]), ("journal", told["found"]))
-    for title, text in (*facts, ("call", told["site"])):
+    for title, text in (*facts, ("call", _near(told["site"]))):
         first, *more = wrap(text, width - len(indent) - 8)
         yield Text.assemble(indent, (f"{title:<8}", "dim"), (first, "red" if title != "call" else "bold"))
         for line in more:
@@ -36,6 +38,11 @@ def divergence(told: JsonObject, width: int, indent: str = "  ") -> Iterator[Tex
         yield Text(f"{indent}  {way:<26} {first}")
         for line in more:
             yield Text(f"{indent}{'':<29}{line}")
+
+
+def _near(site: str) -> str:
+    """file:line, without the current directory where the file is below it."""
+    return site.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def _around(told: JsonObject, width: int, indent: str) -> Iterator[Text]:

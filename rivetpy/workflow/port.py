@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from rivetpy.clock import Clock
@@ -27,6 +27,11 @@ class ActorData(Protocol):
     def state(self, value: Value) -> None: ...
 
     @property
+    def vars(self) -> Value:
+        """What the actor keeps for this life only."""
+        ...
+
+    @property
     def untouched(self) -> bool:
         """Whether nothing was reached for, so there is nothing to commit."""
         ...
@@ -35,7 +40,11 @@ class ActorData(Protocol):
         """Enqueue to the actor itself, once the step is recorded."""
         ...
 
-    def discard_sends(self) -> None:
+    def broadcast(self, event: str, args: Sequence[Value]) -> None:
+        """Send an event to the actor's subscribers, once the step is recorded."""
+        ...
+
+    def discard(self) -> None:
         """The attempt failed: what it sent never happened (the next attempt sends it again)."""
         ...
 

@@ -68,6 +68,6 @@ async def _record(run: Run, entry: StepEntry, problem: Failure | None, data: Act
     entry.rollback_failure = problem
     entry.rolled_back_at = run.port.clock.now() if problem is None else None
     if problem is not None and data is not None:
-        data.discard_sends()
+        data.discard()
     run.journal.write(entry)
     await run.flush(data)

@@ -92,8 +92,8 @@ class Scope:
         """The entry of this name: the recorded one, or a fresh one that is not in the journal yet.
 
         Raises `HistoryDivergedError` where the journal has another kind, where the name was used before, or
-        where something fresh is asked for while recorded entries wait to be visited: in unchanged code
-        everything before a recorded entry is recorded too.
+        where something fresh or unfinished is asked for while recorded entries wait to be visited: in unchanged
+        code everything before a recorded entry is recorded too, and the one that is not finished is the last.
         """
         location, site = self._use(kind.kind, name)
         entry = self.recorded(name)
@@ -106,6 +106,8 @@ class Scope:
             raise self._diverged(
                 location, _described(kind.kind, name), f"{_described(entry.kind, name)} there", site
             )
+        if not entry.finished and self.unvisited:
+            raise self._diverged(location, _described(kind.kind, name), self._describe_unvisited(), site)
         if self.run.dry and not entry.finished and entry.kind not in FRAMES:
             raise Stopped
         return entry
@@ -182,11 +184,11 @@ class Scope:
         return self.run.diverge(error)
 
     def _around(self, location: str) -> list[Recorded]:
-        """The recorded entries before and after the one at a location, or after the last one that was visited."""
+        """The recorded entries before and after the first that was passed over, else the one at the location."""
         entries = sorted(self._entries.values(), key=lambda entry: entry.seq)
-        here = (
-            next((entry for entry in entries if entry.location == location), None) or self._next_unvisited()
-        )
+        there = next((entry for entry in entries if entry.location == location), None)
+        passed_over = there is None or not there.finished
+        here = (self._next_unvisited() if passed_over else None) or there
         place = entries.index(here) if here is not None else len(entries)
         return [
             Recorded(entry.location, entry.kind, entry is here)

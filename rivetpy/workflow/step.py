@@ -312,7 +312,7 @@ async def _record_problem(
         entry.retry_at = None
         final = Status.EXHAUSTED if entry.reason == "exhausted" else Status.FAILED
         entry.finish(final, run.port.clock.now())
-    data.discard_sends()
+    data.discard()
     try:
         await scope.record(entry, data)
     except EncodeError:
