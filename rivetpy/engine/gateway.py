@@ -6,6 +6,7 @@ import asyncio
 
 from starlette.requests import ClientDisconnect, Request
 
+from rivetpy.codec import Value
 from rivetpy.engine.actors import actor_of, options_of, specifier_of
 from rivetpy.engine.http import (
     TEXT,
@@ -14,6 +15,7 @@ from rivetpy.engine.http import (
     error_answer,
     header_text,
     json_answer,
+    outgoing_too_long,
     read_body,
     while_connected,
     within,
@@ -24,6 +26,7 @@ from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.store import ActorRow
 from rivetpy.wire.bodies import IDEMPOTENCY_HEADER, Bodies, QueueReply, QueueSend, bodies_for
+from rivetpy.wire.handshake import PARAMS_HEADER, header_params
 from rivetpy.wire.routes import ByKey, Target, segments
 
 #: The protocol release that the actors' own routes follow.
@@ -94,7 +97,7 @@ class Gateway:
 
     async def _action(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
         bodies = bodies_for(request.headers.get("x-rivet-encoding"))
-        output = await self._host.call(row.id, name, bodies.read_args(body))
+        output = await self._host.call(row.id, name, bodies.read_args(body), _params(request))
         return self._written(row, bodies, bodies.write_output(output))
 
     async def _queue(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
@@ -103,14 +106,14 @@ class Gateway:
         if message.wait:
             reply = await self._wait(request, row, name, message)
         else:
-            reply = await self._send(row, name, message)
+            reply = await self._send(row, name, message, _params(request))
         return self._written(row, bodies, bodies.write_reply(reply, message.wait))
 
     async def _wait(self, request: Request, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
         """A send that waits: until its timeout, the actor's action timeout, or its client's end."""
         longest = options_of(self._host, row.name).action_timeout
         cut = None if message.timeout is not None and message.timeout <= longest else longest
-        work = within(cut, self._send(row, name, message))
+        work = within(cut, self._send(row, name, message, _params(request)))
         try:
             return await while_connected(request.receive, self._stopping, work)
         except RivetError as error:
@@ -119,7 +122,7 @@ class Gateway:
             # "Did not run, send again" would be wrong: the message may be in the queue already.
             raise cut_short() from error
 
-    async def _send(self, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
+    async def _send(self, row: ActorRow, name: str, message: QueueSend, params: Value) -> QueueReply:
         sent = await self._host.send(
             row.id,
             name,
@@ -127,19 +130,19 @@ class Gateway:
             wait=message.wait,
             timeout=message.timeout,
             idempotency_key=message.idempotency_key,
+            params=params,
         )
         return QueueReply(sent.status, sent.response)
 
     def _written(self, row: ActorRow, bodies: Bodies, data: bytes) -> Answer:
         limit = options_of(self._host, row.name).max_outgoing_message_size
         if len(data) > limit:
-            raise RivetError(
-                "message",
-                "outgoing_too_long",
-                f"The answer has {len(data)} bytes; {limit} are allowed. Return less, or page it.",
-                {"limit": limit},
-            )
+            raise outgoing_too_long("The answer", len(data), limit)
         return Answer(data, content_type=bodies.content_type.encode())
+
+
+def _params(request: Request) -> Value:
+    return header_params(request.headers.get(PARAMS_HEADER))
 
 
 def _only_post(request: Request, target: Target) -> None:

@@ -106,6 +106,16 @@ async def read_body(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
+def outgoing_too_long(what: str, size: int, limit: int) -> RivetError:
+    """Something that is too long to be sent to a client."""
+    return RivetError(
+        "message",
+        "outgoing_too_long",
+        f"{what} has {size} bytes; {limit} are allowed. Send less, or page it.",
+        {"limit": limit},
+    )
+
+
 def _too_long(limit: int) -> RivetError:
     return RivetError(
         "message",

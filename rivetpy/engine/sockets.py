@@ -98,8 +98,19 @@ class Outbox:
         self._behind = 0
         self._end: tuple[int, str] | None = None
         self._news = asyncio.Event()
-        #: Set when the client lags too far behind.
-        self.overrun = asyncio.Event()
+        self._sending: asyncio.Task[None] | None = None
+
+    def start(self) -> asyncio.Task[None]:
+        """Begin to send. The task ends when the socket is closed or gone."""
+        self._sending = asyncio.create_task(self._run())
+        return self._sending
+
+    def abandon(self) -> None:
+        """Nobody is there to send to."""
+        self._waiting.clear()
+        self._end = self._end or (FAILED, "")
+        if self._sending is not None:
+            self._sending.cancel()
 
     def put(self, data: bytes, *, first: bool = False) -> None:
         """Send this after what waits already, or ``first``."""
@@ -107,9 +118,7 @@ class Outbox:
             return
         self._behind += len(data)
         if self._behind > MAX_BEHIND:
-            self._waiting.clear()
-            self.close(FAILED, "ws.going_away")
-            self.overrun.set()
+            self.abandon()
             return
         if first:
             self._waiting.appendleft(data)
@@ -123,8 +132,7 @@ class Outbox:
             self._end = (code, reason)
             self._news.set()
 
-    async def run(self) -> None:
-        """Send until the end. Returns when the socket is closed or gone."""
+    async def _run(self) -> None:
         try:
             while self._waiting or self._end is None:
                 if not self._waiting:

@@ -22,7 +22,7 @@ def visible(error: BaseException) -> RivetError:
 
 def error_body(error: RivetError, actor: ActorSpecifier | None = None) -> JsonObject:
     """The JSON body of an error that `visible` let through."""
-    body: JsonObject = {"group": error.group, "code": error.code, "message": error.message}
+    body: JsonObject = {"group": error.group, "code": error.code, "message": _clean(error.message)}
     if error.metadata is not None:
         body["metadata"] = _metadata(error.metadata)
     if actor is not None:
@@ -37,7 +37,7 @@ def failed(error: RivetError, actor: ActorSpecifier, action_id: int | None = Non
         to_json(metadata)
     except EncodeError as refused:
         metadata = _unreadable(refused)
-    return Failed(error.group, error.code, error.message, metadata, action_id, actor)
+    return Failed(error.group, error.code, _clean(error.message), metadata, action_id, actor)
 
 
 def _metadata(metadata: object) -> Json:
@@ -45,6 +45,11 @@ def _metadata(metadata: object) -> Json:
         return to_json(metadata)
     except EncodeError as refused:
         return _unreadable(refused)
+
+
+def _clean(message: str) -> str:
+    """A message that is valid Unicode."""
+    return message if message.isascii() else message.encode("utf-8", "replace").decode()
 
 
 def _unreadable(refused: EncodeError) -> JsonObject:
