@@ -10,6 +10,7 @@ from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.identity import Key
 from rivetpy.store import Batch
+from rivetpy.workflow.abilities import KeyValues, Schedule
 from rivetpy.workflow.entries import Message
 from rivetpy.workflow.events import Event
 from rivetpy.workflow.failure import Failure
@@ -29,6 +30,16 @@ class ActorData(Protocol):
     @property
     def vars(self) -> Value:
         """What the actor keeps for this life only."""
+        ...
+
+    @property
+    def kv(self) -> KeyValues:
+        """Durable values by key; changed with the step."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """Actions to be called later; changed with the step."""
         ...
 
     @property
