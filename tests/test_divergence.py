@@ -112,6 +112,25 @@ def test_changed_code_is_found_before_a_new_body_runs(
         assert journal_rows(world) == rows
 
 
+def test_divergence_tells_what_is_recorded_around_it() -> None:
+    view = change_code(two_and_nap, renamed).view().workflow
+    assert view is not None and view.failure is not None
+    told = view.failure.metadata
+    assert (told["location"], told["expected"], told["found"]) == (
+        "second",
+        "a new step 'second'",
+        "step 'two' next",
+    )
+    assert told["site"].rpartition("/")[2].startswith("test_divergence.py:")
+    assert [(near["kind"], near["location"], near["here"]) for near in told["around"]] == [
+        ("step", "one", False),
+        ("step", "two", True),
+        ("sleep", "nap", False),
+    ]
+    for way_out in ("ctx.removed", "ctx.get_version", "a new name", "rivet rewind"):
+        assert way_out in view.failure.message
+
+
 def test_divergence_writes_nothing_however_often_it_is_tried_and_good_code_goes_on() -> None:
     world = World(define(two_and_nap))
     world.live(lambda host, actor: asyncio.sleep(10))

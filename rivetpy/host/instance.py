@@ -29,7 +29,7 @@ from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import events, layout, runner
 from rivetpy.workflow.context import bind
 from rivetpy.workflow.entries import Message
-from rivetpy.workflow.failure import Failure, failure_of
+from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended
 from rivetpy.workflow.port import ActorData
@@ -211,7 +211,7 @@ class Instance:
                 text = f"workflow failed: {failure}"
                 event = events.Event("run_failed", text, logging.ERROR, failure=failure)
             case Diverged(error):
-                failure = failure_of(error)
+                failure = error.failure()
                 self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
                 event = events.Event("run_diverged", str(error), logging.ERROR, error.location, failure)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rivetpy.codec import Value
@@ -169,19 +172,51 @@ class Stopped(Signal):
         super().__init__("the workflow is being rolled back; let this pass")
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded entry near the place where code and journal part; ``here``: the one at that place."""
+
+    location: str
+    kind: str
+    here: bool
+
+
 class HistoryDivergedError(Signal):
     """The code asks for something else than its journal recorded (spec workflows 10).
 
-    ``expected`` is what the code asked for, ``found`` what the journal has, ``site`` the file:line of the call.
+    ``expected`` is what the code asked for, ``found`` what the journal has, ``site`` the file:line of the call,
+    ``around`` what is recorded before and after that place in the same scope.
     """
 
-    def __init__(self, location: str, expected: str, found: str, site: str) -> None:
+    def __init__(
+        self, location: str, expected: str, found: str, site: str, around: Sequence[Recorded] = ()
+    ) -> None:
         self.location = location
         self.expected = expected
         self.found = found
         self.site = site
+        self.around = tuple(around)
         super().__init__(
             f"The code no longer fits its history at {location!r}: it asks for {expected}, "
-            f"the journal has {found} ({site}). Nothing was run or written. Bring the old code back, "
-            "or start this actor afresh under another key."
+            f"the journal has {found} ({site}). Nothing was run or written. Ways out: ctx.removed for what was "
+            "taken out, ctx.get_version for what runs under way must not see, a new name for what does "
+            "something else now, or `rivet rewind`."
+        )
+
+    def failure(self) -> Failure:
+        """As recorded: what was asked for, what is there, and what is recorded around it are its metadata."""
+        return Failure(
+            type(self).__qualname__,
+            type(self).__module__,
+            str(self),
+            "workflow",
+            "history_diverged",
+            {
+                "location": self.location,
+                "expected": self.expected,
+                "found": self.found,
+                "site": self.site,
+                "around": [dataclasses.asdict(recorded) for recorded in self.around],
+            },
+            location=self.location,
         )

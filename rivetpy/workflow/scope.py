@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from rivetpy.workflow import location as locations
 from rivetpy.workflow.entries import FRAMES, INITIAL, Entry, Kind
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Stopped, WorkflowUsageError
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Recorded, Stopped, WorkflowUsageError
 from rivetpy.workflow.port import ActorData
 from rivetpy.workflow.waits import Wait
 
@@ -22,6 +22,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 E = TypeVar("E", bound=Entry)
 
+#: So many recorded entries on each side of a divergence are told.
+AROUND = 3
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -161,11 +163,29 @@ class Scope:
         self.frontier.crashed = False
 
     def _describe_unvisited(self) -> str:
-        part = min(self.unvisited, key=lambda part: self._entries[part].seq)
-        return f"{_described(self._entries[part].kind, locations.name_of(part))} next"
+        entry = self._next_unvisited()
+        assert entry is not None
+        return f"{_described(entry.kind, entry.name)} next"
 
     def _diverged(self, location: str, expected: str, found: str, site: str) -> HistoryDivergedError:
-        return self.run.diverge(HistoryDivergedError(location, expected, found, site))
+        error = HistoryDivergedError(location, expected, found, site, self._around(location))
+        return self.run.diverge(error)
+
+    def _around(self, location: str) -> list[Recorded]:
+        """The recorded entries before and after the one at a location, or after the last one that was visited."""
+        entries = sorted(self._entries.values(), key=lambda entry: entry.seq)
+        here = (
+            next((entry for entry in entries if entry.location == location), None) or self._next_unvisited()
+        )
+        place = entries.index(here) if here is not None else len(entries)
+        return [
+            Recorded(entry.location, entry.kind, entry is here)
+            for entry in entries[max(0, place - AROUND) : place + AROUND + 1]
+        ]
+
+    def _next_unvisited(self) -> Entry | None:
+        entries = (self._entries[part] for part in self.unvisited)
+        return min(entries, key=lambda entry: entry.seq, default=None)
 
     # -- order -------------------------------------------------------------------------------------------
 
@@ -202,10 +222,10 @@ class Scope:
     def close(self) -> None:
         """The scope is over: everything recorded in it must have been visited."""
         self._closed = True
-        if self.unvisited and not self.run.rolling_back:
-            part = min(self.unvisited, key=lambda part: self._entries[part].seq)
+        entry = self._next_unvisited()
+        if entry is not None and not self.run.rolling_back:
             raise self._diverged(
-                locations.child(self.location, part),
+                entry.location,
                 f"the end of {self.location or 'the workflow'}",
                 self._describe_unvisited(),
                 call_site(),
