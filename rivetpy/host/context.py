@@ -112,6 +112,11 @@ class StepData:
         """Check the message now; it is enqueued with the step."""
         self.sends.append((queue, self._queues.checked_body(queue, body, len(self.sends))))
 
+    def abandon(self) -> None:
+        """Nothing more comes of this attempt."""
+        self.discard_sends()
+        self._core.step_settled(self)
+
     def discard_sends(self) -> None:
         """Forget what a failed attempt sent."""
         self.sends.clear()

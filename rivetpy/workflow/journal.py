@@ -52,15 +52,19 @@ class Journal:
         self._keep(entry)
         self._puts[layout.entry_key(entry.location)] = entries.pack(entry)
 
+    def below(self, scope: str) -> list[Entry]:
+        """The entries anywhere in a scope, in the order they were begun."""
+        return [entry for entry in self if entry.location.startswith(scope + "/")]
+
     def unanswered(self) -> set[int]:
         """Ids of the messages that were received and wait to be completed: theirs is no one else's."""
         return {
-            message.id
-            for entry in self
-            if isinstance(entry, MessageEntry) and entry.completable
-            for message in entry.messages
-            if message.id not in entry.completed
+            message.id for entry in self if isinstance(entry, MessageEntry) for message in entry.unanswered
         }
+
+    def put(self, rows: dict[bytes, bytes]) -> None:
+        """Take other rows of the actor into the next commit."""
+        self._puts |= rows
 
     def delete(self, keys: list[bytes]) -> None:
         """Take the deletion of other rows of the actor into the next commit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from rivetpy.clock import Clock
@@ -33,6 +33,10 @@ class ActorData(Protocol):
 
     def send(self, queue: str, body: Value) -> None:
         """Enqueue to the actor itself, once the step is recorded."""
+        ...
+
+    def abandon(self) -> None:
+        """The attempt ends without a record: nothing more comes of it, and nobody has to wait for it."""
         ...
 
     def discard_sends(self) -> None:
@@ -91,6 +95,10 @@ class Port(Protocol):
 
     def release(self, message_ids: Collection[int]) -> None:
         """Unanswered messages may be received again: who held them is gone."""
+        ...
+
+    def put_back(self, messages: Sequence[Message]) -> dict[bytes, bytes]:
+        """Messages that were taken for good wait again; the rows to be committed next."""
         ...
 
     def report(self, event: Event) -> None:

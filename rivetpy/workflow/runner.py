@@ -10,8 +10,8 @@ from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopp
 from rivetpy.workflow.failure import failure_of
 from rivetpy.workflow.location import ROOT
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended, described
-from rivetpy.workflow.run import Run, is_cancelled
-from rivetpy.workflow.scope import Frontier, Scope
+from rivetpy.workflow.run import Run
+from rivetpy.workflow.scope import Frontier, Scope, is_cancelled
 
 
 async def execute(run: Run) -> Outcome:
@@ -57,6 +57,7 @@ async def _pass(run: Run) -> Outcome:
     try:
         output = codec.encode(await run.function(scope))
         if not run.leaving:
+            run.check_misuse()
             scope.close()
         await run.flush()
         outcome = Completed(output)
@@ -83,7 +84,7 @@ async def _pass(run: Run) -> Outcome:
 def _settled(run: Run, outcome: Outcome) -> Outcome:
     """What the pass really came to, when user code swallowed or replaced a signal."""
     if run.diverged is not None:
-        if not isinstance(outcome, Diverged):
+        if not isinstance(outcome, Diverged | Suspended):
             run.port.report(events.signal_swallowed(described(outcome)))
         return Diverged(run.diverged)
     if run.refused is not None:
