@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rivetpy.errors import DefinitionError, EncodeError, RivetError, StoreError, UserError
 
 if TYPE_CHECKING:
-    from rivetpy.actors import ActorDefinition, ActorOptions, QueueDefinition, Registry, actor, queue, setup
+    from rivetpy.actors import ActorDefinition, ActorOptions, Registry, actor, setup
+    from rivetpy.channels import EventDefinition, QueueDefinition, event, queue
     from rivetpy.host.context import ActorContext
 
 __all__ = [
@@ -16,21 +17,27 @@ __all__ = [
     "ActorOptions",
     "DefinitionError",
     "EncodeError",
+    "EventDefinition",
     "QueueDefinition",
     "Registry",
     "RivetError",
     "StoreError",
     "UserError",
     "actor",
+    "event",
     "queue",
     "setup",
 ]
 __version__ = "0.1.0"
 
 #: Loaded when first asked for, so that the command line, which needs none of it, starts quickly.
-_LAZY = {"ActorContext": "rivetpy.host.context"} | dict.fromkeys(
-    ("ActorDefinition", "ActorOptions", "QueueDefinition", "Registry", "actor", "queue", "setup"),
-    "rivetpy.actors",
+_LAZY = (
+    {"ActorContext": "rivetpy.host.context"}
+    | dict.fromkeys(
+        ("ActorDefinition", "ActorOptions", "Registry", "actor", "setup"),
+        "rivetpy.actors",
+    )
+    | dict.fromkeys(("EventDefinition", "QueueDefinition", "event", "queue"), "rivetpy.channels")
 )
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import keyword
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, overload
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, Unpack, overload
 
+from rivetpy import hooks as hooking
+from rivetpy.channels import EventDefinition, QueueDefinition
 from rivetpy.codec import Value
 from rivetpy.errors import DefinitionError, RivetError, did_you_mean
-from rivetpy.state import AnyState, StateShape, Validate, state_shape, validator
-from rivetpy.workflow import Workflow, WorkflowFunction, workflow
+from rivetpy.hooks import Hooks
+from rivetpy.state import AnyState, StateShape, state_shape
+from rivetpy.workflow import ErrorHook, Workflow, WorkflowFunction, workflow
 
 Action = Callable[..., Value]
+#: A plain run handler: ``async def run(c)``.
+RunLoop = Callable[..., Awaitable[Value]]
 A = TypeVar("A", bound=Callable[..., Any])
 W = TypeVar("W", bound=WorkflowFunction)
+R = TypeVar("R", bound=RunLoop)
 
 MAX_NAME = 128
 #: Names a handle or a connection has for itself: an action of that name could not be called as a method.
@@ -48,6 +55,10 @@ class ActorOptions:
     #: How long an actor that is put away may take for it.
     sleep_grace_period: float = 15
     no_sleep: bool = False
+    create_vars_timeout: float = 5
+    create_conn_state_timeout: float = 5
+    #: For each of on_before_connect, on_connect and on_disconnect.
+    on_connect_timeout: float = 5
     max_queue_size: int = 1000
     max_queue_message_size: int = 65536
     max_incoming_message_size: int = 65536
@@ -62,80 +73,90 @@ class ActorOptions:
                 raise DefinitionError(f"ActorOptions({option.name}=…) is a number above 0, not {value!r}.")
 
 
-@dataclass(frozen=True, slots=True)
-class QueueDefinition:
-    """A durable queue; with a model, bodies are checked before anything is stored."""
-
-    model: object = None
-    completion: object = None
-    _check: Validate | None = field(default=None, repr=False)
-
-    def checked(self, queue: str, body: Value) -> Value:
-        """The body, if it fits the model. Raises RivetError ``queue.message_invalid`` with the field's path."""
-        if self._check is None:
-            return body
-        try:
-            self._check(body)
-        except Exception as error:
-            problems = _problems(error)
-            raise RivetError(
-                "queue",
-                "message_invalid",
-                f"The body does not fit queue {queue!r}: {'; '.join(problems)}.",
-                {"queue": queue, "problems": problems},
-            ) from error
-        return body
-
-
-def _problems(error: Exception) -> list[str]:
-    """One line per field, path first."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return [str(error)]
-    return [f"{'.'.join(map(str, item['loc'])) or '$'}: {item['msg']}" for item in errors()]
-
-
-def queue(model: object = None, *, completion: object = None) -> QueueDefinition:
-    """Declare a queue of an actor.
-
-    ``model`` (a pydantic model, dataclass, or any annotation) is what bodies must fit; ``completion`` documents
-    what a completed message answers with.
-    """
-    try:
-        return QueueDefinition(model, completion, None if model is None else validator(model))
-    except Exception as error:
-        raise DefinitionError(f"queue({model!r}): not a type that can be checked: {error}") from error
-
-
 class ActorDefinition:
-    """One kind of actor. Built by `actor`; the decorators `workflow` and `action` add to it."""
+    """One kind of actor. Built by `actor`; the decorators (`workflow`, `run_loop`, `action`, `hook`) add to it."""
 
     def __init__(
         self,
         *,
-        shape: StateShape | None,
-        create_state: Callable[..., Value] | None,
-        queues: dict[str, QueueDefinition],
-        options: ActorOptions,
+        shape: StateShape | None = None,
+        create_state: Callable[..., Value] | None = None,
+        vars: Value = None,
+        conn_state: Value = None,
+        queues: dict[str, QueueDefinition] | None = None,
+        events: dict[str, EventDefinition] | None = None,
+        hooks: Hooks | None = None,
+        options: ActorOptions | None = None,
     ) -> None:
         self.shape = shape
         self.create_state = create_state
-        self.queues = queues
-        self.options = options
+        self.vars = vars
+        self.conn_state = conn_state
+        self.queues = queues or {}
+        self.events = events or {}
+        self.hooks: Hooks = hooks or {}
+        self.options = options or ActorOptions()
         self.actions: dict[str, Action] = {}
         self.run: Workflow | None = None
+        #: The run handler that is no workflow.
+        self.loop: RunLoop | None = None
 
     @property
     def has_workflow(self) -> bool:
         """Whether the actor runs a workflow."""
         return self.run is not None
 
-    def workflow(self, function: W) -> W:
-        """Decorator: make this ``async def run(ctx)`` the actor's workflow."""
-        if self.run is not None:
-            raise DefinitionError(f"this actor has a workflow already: {self.run.function.__qualname__}.")
-        self.run = workflow(function)
+    @overload
+    def workflow(self, function: W) -> W: ...
+    @overload
+    def workflow(self, *, on_error: ErrorHook) -> Callable[[W], W]: ...
+    def workflow(
+        self, function: W | None = None, *, on_error: ErrorHook | None = None
+    ) -> W | Callable[[W], W]:
+        """Decorator: make this ``async def run(ctx)`` the actor's workflow; see `rivetpy.workflow.workflow`."""
+
+        def set_run(function: W) -> W:
+            self._set_run(workflow(function, on_error=on_error))
+            return function
+
+        return set_run if function is None else set_run(function)
+
+    def run_loop(self, function: R) -> R:
+        """Decorator: make this ``async def run(c)`` the actor's run handler; it begins anew at every wake."""
+        self._set_run(function)
         return function
+
+    def _set_run(self, run: Workflow | RunLoop) -> None:
+        taken = self.loop if self.run is None else self.run.function
+        if taken is not None:
+            raise DefinitionError(
+                f"this actor has a run handler already: {getattr(taken, '__qualname__', taken)}."
+            )
+        if isinstance(run, Workflow):
+            self.run = run
+        elif inspect.iscoroutinefunction(run) and not _takes_workflow_context(run):
+            self.loop = run
+        else:
+            raise DefinitionError(
+                f"run is workflow(fn) or an async def run(c), not {run!r}: write run=workflow(…)."
+            )
+
+    def hook(self, function: A) -> A:
+        """Decorator: add this function as the hook of its name: on_wake, create_vars, …"""
+        name = function.__name__
+        if name not in hooking.NAMES:
+            raise DefinitionError(f"There is no hook {name!r}. {did_you_mean(name, hooking.NAMES)}")
+        if name in self.hooks:
+            raise DefinitionError(f"hook {name} is defined twice.")
+        hooking.check(name, function)
+        self._check_twice(name)
+        self.hooks[name] = function  # type: ignore[literal-required] # it is one of them
+        return function
+
+    def _check_twice(self, name: str) -> None:
+        given = {"create_vars": self.vars, "create_conn_state": self.conn_state}.get(name)
+        if given is not None:
+            raise DefinitionError(f"give {name.removeprefix('create_')} or {name}, not both.")
 
     @overload
     def action(self, function: A) -> A: ...
@@ -168,41 +189,49 @@ def actor(
     *,
     state: Value = None,
     create_state: Callable[..., Value] | None = None,
+    vars: Value = None,
+    conn_state: Value = None,
     queues: Mapping[str, QueueDefinition] | None = None,
+    events: Mapping[str, EventDefinition] | None = None,
     actions: Mapping[str, Action] | None = None,
-    run: Workflow | None = None,
+    run: Workflow | RunLoop | None = None,
     options: ActorOptions | None = None,
-    **unknown: Value,
+    **hooks: Unpack[Hooks],
 ) -> ActorDefinition:
     """Define a kind of actor (spec actors 2).
 
     ``state`` is a dict, or a dataclass, pydantic model or msgspec struct (class or instance);
-    ``create_state(c, input)`` makes it per actor instead. ``run`` is `workflow` (fn).
+    ``create_state(c, input)`` makes it per actor instead. ``run`` is `workflow` (fn), or a plain
+    ``async def run(c)``. ``vars`` and ``conn_state`` are copied for every life of an actor and every connection;
+    the rest are the hooks of `Hooks`.
 
     Raises `DefinitionError` with the rule and the fix for anything that could not work.
     """
-    if unknown:
-        name = next(iter(unknown))
-        raise DefinitionError(f"actor(…) has no option {name!r}. {did_you_mean(name, _OPTIONS)}")
+    for name in hooks:
+        if name not in hooking.NAMES:
+            raise DefinitionError(f"actor(…) has no option {name!r}. {did_you_mean(name, _OPTIONS)}")
     if state is not None and create_state is not None:
         raise DefinitionError("give state or create_state, not both.")
     if create_state is not None and not callable(create_state):
         raise DefinitionError(f"create_state is a function (c, input), not {create_state!r}.")
     if options is not None and not isinstance(options, ActorOptions):
         raise DefinitionError(f"options is ActorOptions(…), not {options!r}.")
-    shape = state_shape(state) if state is not None else AnyState() if create_state is not None else None
     definition = ActorDefinition(
-        shape=shape,
+        shape=state_shape(state) if state is not None else AnyState() if create_state is not None else None,
         create_state=create_state,
-        queues=_queues(queues or {}),
-        options=options or ActorOptions(),
+        vars=_copyable("vars", vars),
+        conn_state=_copyable("conn_state", conn_state),
+        queues=_declared("queue", queues or {}, QueueDefinition),
+        events=_declared("event", events or {}, EventDefinition),
+        hooks=hooking.checked(hooks),
+        options=options,
     )
+    for name in hooks:
+        definition._check_twice(name)
     for name, function in (actions or {}).items():
         definition.add_action(name, function)
     if run is not None:
-        if not isinstance(run, Workflow):
-            raise DefinitionError(f"run is workflow(fn), not {run!r}: write run=workflow(…).")
-        definition.run = run
+        definition._set_run(run)
     return definition
 
 
@@ -210,15 +239,33 @@ _OPTIONS = [
     name
     for name, parameter in inspect.signature(actor).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY
-]
+] + list(hooking.NAMES)
 
 
-def _queues(queues: Mapping[str, QueueDefinition]) -> dict[str, QueueDefinition]:
-    for name, definition in queues.items():
-        _check_name("queue", name)
-        if not isinstance(definition, QueueDefinition):
-            raise DefinitionError(f"queue {name!r} is {definition!r}; write {name!r}: queue().")
-    return dict(queues)
+def _copyable(name: str, value: Value) -> Value:
+    """A default that every actor gets a copy of, so that no two share it."""
+    try:
+        return copy.deepcopy(value)
+    except Exception as error:
+        raise DefinitionError(
+            f"{name} can't be copied for every actor ({error}); make it in create_{name} instead."
+        ) from None
+
+
+D = TypeVar("D", QueueDefinition, EventDefinition)
+
+
+def _takes_workflow_context(function: RunLoop) -> bool:
+    """Whether a run handler was meant to be a workflow, as its annotation says."""
+    return any("WorkflowContext" in str(kind) for kind in function.__annotations__.values())
+
+
+def _declared(what: str, given: Mapping[str, D], kind: type[D]) -> dict[str, D]:
+    for name, definition in given.items():
+        _check_name(what, name)
+        if not isinstance(definition, kind):
+            raise DefinitionError(f"{what} {name!r} is {definition!r}; write {name!r}: {what}().")
+    return dict(given)
 
 
 def _check_name(what: str, name: object) -> None:

@@ -22,6 +22,16 @@ PUBLIC_CODES = frozenset(
         ("actor", "not_configured"),
         ("actor", "restarting"),
         ("actor", "value_not_encodable"),
+        ("actor", "workflow_in_flight"),
+        ("actor", "internal_error"),  # wire 9.2: an inspector's entry that is not there
+        # What a person asked of a workflow is not possible; the other codes of this group tell of user code.
+        ("workflow", "in_flight"),
+        ("workflow", "entry_not_found"),
+        ("workflow", "rolled_back"),
+        ("workflow", "nothing_to_undo"),
+        ("workflow", "not_failed"),
+        ("workflow", "ended"),
+        ("workflow", "not_enabled"),
         ("inspector", "unauthorized"),
     }
 )
@@ -34,6 +44,7 @@ STATUS = {
     ("actor", "invalid_request"): 400,
     ("actor", "duplicate_key"): 400,
     ("actor", "restarting"): 503,
+    ("actor", "workflow_in_flight"): 409,
     ("auth", "forbidden"): 403,
 }
 STATUS_BY_GROUP = {

@@ -168,7 +168,8 @@ def test_history_prints_one_object_a_line() -> None:
     assert second["location"] == "second" and second["completedAt"] is None
     assert set(first) == {
         *("location", "kind", "status", "attempts", "createdAt", "startedAt", "completedAt"),
-        *("retryAt", "deadline", "value", "error"),
+        *("retryAt", "deadline", "value", "error", "reason"),
+        *("branches", "winner", "rolledBackAt", "rollbackError"),
     }
     assert json.loads(done("history", "sum", "json", "--json", "--limit", "1"))["location"] == "second"
 
@@ -311,7 +312,11 @@ def test_a_token_opens_an_engine_that_needs_one(monkeypatch: pytest.MonkeyPatch)
 def test_help_and_version() -> None:
     assert done() == done("--help") == done("-h")
     assert done("--version").startswith("rivet 0.")
-    for command in ("dev", "send", "call", "actors", "history", "state", "queue", "destroy", "completions"):
+    commands = (
+        *("dev", "send", "call", "actors", "history", "state", "queue", "destroy", "completions"),
+        *("replay", "rewind", "recover", "cancel", "wake", "sleep"),
+    )
+    for command in commands:
         assert f"  {command} " in done("--help")
         assert done(command, "--help").startswith(f"Usage: rivet {command} ")
         assert "..." not in done("--help").partition("Commands:")[2], "a description was cut"

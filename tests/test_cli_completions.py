@@ -46,4 +46,4 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     env = environment(PATH=f"{tmp_path}:{os.environ['PATH']}")
     shown = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True)
     lines = [line.split() for line in shown.stdout.splitlines()]
-    assert lines == [["send", "state"], ["--actor"], ["bash", "zsh", "fish"]], shown.stderr
+    assert lines == [["send", "state", "sleep"], ["--actor"], ["bash", "zsh", "fish"]], shown.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import time
@@ -27,7 +28,22 @@ from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.inspector import history_json, queue_json
 from rivetpy.host.view import ActorView, WaitView, WorkflowView
 from rivetpy.store import ActorRow
-from rivetpy.workflow.entries import Entry, LoopEntry, Message, MessageEntry, SleepEntry, Status, StepEntry
+from rivetpy.workflow.entries import (
+    BlockEntry,
+    Branch,
+    CheckpointEntry,
+    Entry,
+    JoinEntry,
+    LoopEntry,
+    Message,
+    MessageEntry,
+    RaceEntry,
+    SleepEntry,
+    Status,
+    StepEntry,
+    VersionEntry,
+)
+from rivetpy.workflow.errors import HistoryDivergedError, Recorded
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.location import segment
 
@@ -139,6 +155,71 @@ def hostile() -> ActorView:
     return view(entries, "failed", error=boom, row=row)
 
 
+def branched() -> ActorView:
+    """Join, race, block, gate and checkpoint, with what may become of their parts."""
+    declined = failure()
+    done = NOW - 20_000
+    entries: list[Entry] = [
+        CheckpointEntry("armed", 1, Status.COMPLETED, NOW - 50_000, NOW - 50_000),
+        VersionEntry("gate", 2, Status.COMPLETED, NOW - 50_000, NOW - 50_000, resolved=1, latest=2),
+        VersionEntry("fresh gate", 3, Status.COMPLETED, NOW - 50_000, NOW - 50_000, resolved=2, latest=2),
+        JoinEntry("fetch", 4, Status.FAILED, NOW - 49_000, done, branches={
+            "user": Branch(Status.COMPLETED, codec.encode({"id": 7})),
+            "posts": Branch(Status.FAILED, failure=Failure("StepExhaustedError", "m", "Step 'get' failed")),
+            "nothing recorded": Branch(Status.FAILED, failure=declined),
+        }),
+        step("fetch/user/get", 5, output=codec.encode({"id": 7})),
+        step("fetch/posts/get", 6, Status.EXHAUSTED, attempts=4, output=None, failure=declined,
+             reason="exhausted"),
+        RaceEntry("first", 7, Status.COMPLETED, NOW - 30_000, done, winner="oracle", branches={
+            "oracle": Branch(Status.COMPLETED, codec.encode("answer")),
+            "timeout": Branch(Status.CANCELLED),
+        }),
+        step("first/oracle/ask", 8, output=codec.encode("answer")),
+        BlockEntry("careful", 9, Status.FAILED, NOW - 20_000, done, failure=declined, source="step"),
+        step("careful/charge", 10, Status.FAILED, output=None, failure=declined, reason="critical"),
+        BlockEntry("own error", 11, Status.FAILED, NOW - 20_000, done, failure=declined, source="block"),
+        BlockEntry("fine", 12, Status.COMPLETED, NOW - 20_000, done, output=codec.encode([1])),
+        JoinEntry("now", 13, Status.RUNNING, NOW - 9000, branches={
+            "a": Branch(Status.COMPLETED, codec.encode(1)), "b": Branch(), "c": Branch()}),
+    ]  # fmt: skip
+    return view(entries, "running")
+
+
+def undone() -> ActorView:
+    entries: list[Entry] = [
+        CheckpointEntry("armed", 1, Status.COMPLETED, NOW - 50_000, NOW - 50_000),
+        step("reserve", 2, output=codec.encode({"id": 7}), done=1, rollback_failure=failure("no answer")),
+        step("charge", 3, output=codec.encode({"paid": 12}), done=2, rolled_back_at=NOW - 1000),
+        step("ship", 4, Status.FAILED, output=None, failure=failure("no truck"), reason="rollback"),
+    ]
+    seen = view(entries, "failed", error=failure("no truck"))
+    assert seen.workflow is not None
+    workflow = dataclasses.replace(seen.workflow, rollback_failure=failure("no answer"))
+    return dataclasses.replace(seen, workflow=workflow)
+
+
+def rolling() -> ActorView:
+    return view([step("a", 1), step("b", 2, rolled_back_at=NOW)], "rolling_back", error=failure())
+
+
+def cancelled() -> ActorView:
+    row = dataclasses.replace(ROW, key=("two words", "x"))
+    return view([step("a", 1)], "cancelled", row=row)
+
+
+def diverged() -> ActorView:
+    around = [
+        Recorded("main/~3/one", "step", False),
+        Recorded(f"main/~3/{segment(WIDE)}", "step", True),
+        Recorded(f"main/~3/{segment('[red]x[/]')}", "message", False),
+    ]
+    site = "/home/somebody/projects/something/with/a/long/path/registry.py:123"
+    error = HistoryDivergedError("main/~3/second", "a new step 'second'", f"step '{WIDE}' next", site, around)
+    entries: list[Entry] = [loop("main", 1, 3), step("main/~3/one", 2), step(f"main/~3/{WIDE}", 3)]
+    return view(entries, "diverged", error=error.failure())
+
+
 def finished() -> ActorView:
     return view([step("only", 1, output=codec.encode(1.5))], "completed", output={"total": 45.6})
 
@@ -147,7 +228,11 @@ def fresh() -> ActorView:
     return view([], "pending")
 
 
-VIEWS = {f.__name__: f for f in (counting, failing, nested, hostile, finished, fresh)}
+SHOWN = (
+    *(counting, failing, nested, hostile, finished, fresh),
+    *(branched, undone, rolling, cancelled, diverged),
+)
+VIEWS = {f.__name__: f for f in SHOWN}
 
 
 def actor_of(seen: ActorView) -> dict[str, Any]:
@@ -177,6 +262,22 @@ def test_a_history_looks_as_it_did(name: str, width: int) -> None:
     lines = shown(VIEWS[name](), width)
     assert max(map(cell_len, lines)) <= width
     compare(f"history-{name}-{width}", lines)
+
+
+def test_json_rows_tell_branches_winners_and_rollbacks() -> None:
+    rows = {line.location: line.as_json() for line in read_lines(history_json(branched())["history"])}
+    join, race, block, gate = rows["fetch"], rows["first"], rows["careful"], rows["gate"]
+    assert list(join["branches"]) == ["user", "posts", "nothing recorded"]
+    assert join["branches"]["user"] == {"status": "completed", "value": {"id": 7}, "error": None}
+    assert join["branches"]["posts"]["error"]["type"] == "StepExhaustedError"
+    assert (race["winner"], race["value"]) == ("oracle", "answer")
+    assert race["branches"]["timeout"]["status"] == "cancelled"
+    assert (block["reason"], block["error"]["message"]) == ("step", "card declined")
+    assert (gate["value"], gate["branches"], gate["winner"]) == ({"resolved": 1, "latest": 2}, None, None)
+    assert rows["armed"]["kind"] == "rollback_checkpoint"
+    rolled = {line.location: line.as_json() for line in read_lines(history_json(undone())["history"])}
+    assert rolled["charge"]["rolledBackAt"] == NOW - 1000
+    assert rolled["reserve"]["rollbackError"]["message"] == "no answer"
 
 
 def test_unfolded_shows_every_iteration() -> None:
@@ -227,9 +328,9 @@ def test_a_queue_looks_as_it_did() -> None:
 @pytest.mark.parametrize("name", VIEWS)
 def test_single_entries_look_as_they_did(name: str) -> None:
     lines = read_lines(history_json(VIEWS[name]())["history"])
-    followed = [text.plain for line in lines[:9] for text in entry_line(line, 80, NOW)]
+    followed = [text.plain for line in lines[:13] for text in entry_line(line, 80, NOW)]
     assert not followed or max(map(cell_len, followed)) <= 80
-    whole = [text.plain for line in lines[:9] for text in entry_lines(line, NOW)]
+    whole = [text.plain for line in lines[:13] for text in entry_lines(line, NOW)]
     compare(f"entries-{name}", [*followed, "", *whole])
 
 

@@ -132,12 +132,25 @@ def test_routes_of_an_actor() -> None:
     run(main())
 
 
-def test_other_encodings_say_that_they_are_not_there() -> None:
+def test_an_unheard_of_encoding_is_json() -> None:
     async def main() -> None:
         async with serving(registry()) as client:
-            headers = {"x-rivet-encoding": "bare"}
-            assert error_of(await client.act("add", 1, **headers)) == (400, "actor.invalid_request")
             assert (await client.act("add", 1, **{"x-rivet-encoding": "unheard"})).json() == {"output": 1}
+
+    run(main())
+
+
+def test_the_root_form_names_its_actor_in_headers() -> None:
+    async def main() -> None:
+        async with serving(registry()) as client:
+            row, _ = await client.host.get_or_create("default", "counter", ("main",))
+            headers = {"x-rivet-target": "actor", "x-rivet-actor": row.id}
+            assert (await client.get("/health", headers=headers)).text == "ok"
+            assert (await client.post("/action/add", {"args": [2]}, headers)).json() == {"output": 2}
+            gone = await client.get("/health", headers={**headers, "x-rivet-actor": "nobody"})
+            assert error_of(gone) == (404, "actor.not_found")
+            for partial in ({"x-rivet-target": "actor"}, {"x-rivet-actor": row.id}):
+                assert (await client.get("/health", headers=partial)).json()["runtime"] == "engine"
 
     run(main())
 

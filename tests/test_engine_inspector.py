@@ -5,7 +5,22 @@ from __future__ import annotations
 from rivetpy import codec
 from rivetpy.engine.inspector import history_json, summary_json
 from rivetpy.host.view import ActorView, WaitView, WorkflowView
-from rivetpy.workflow.entries import Entry, LoopEntry, Message, MessageEntry, SleepEntry, Status, StepEntry
+from rivetpy.workflow.entries import (
+    BlockEntry,
+    Branch,
+    CheckpointEntry,
+    Entry,
+    IterationEntry,
+    JoinEntry,
+    LoopEntry,
+    Message,
+    MessageEntry,
+    RaceEntry,
+    SleepEntry,
+    Status,
+    StepEntry,
+    VersionEntry,
+)
 from rivetpy.workflow.failure import Failure
 from tests.support.actors import registry
 from tests.support.asgi import error_of, serving
@@ -86,6 +101,7 @@ def test_metadata_of_a_step_that_failed() -> None:
             "code": None,
             "metadata": {"b": ["$Uint8Array", "AQ=="]},
             "traceback": "",
+            "location": None,
             "causes": [
                 {
                     "type": "KeyError",
@@ -95,14 +111,62 @@ def test_metadata_of_a_step_that_failed() -> None:
                     "code": None,
                     "metadata": None,
                     "traceback": "",
+                    "location": None,
                     "causes": [],
                 }
             ],
         },
+        "rollbackFailure": None,
         "retryAt": None,
         "reason": "exhausted",
     }
     assert history["entries"][0]["kind"]["val"] == {"output": None, "error": "ValueError: boom"}
+
+
+def test_a_step_that_was_rolled_back() -> None:
+    undone = StepEntry("a", 0, Status.COMPLETED, 1, 2, attempts=1, rolled_back_at=9)
+    stuck = StepEntry("b", 1, Status.COMPLETED, 1, 2, attempts=1, rollback_failure=BOOM)
+    first, second = history_json(view(undone, stuck))["history"]["entryMetadata"].values()
+    assert (first["rollbackCompletedAt"], first["rollbackError"]) == (9, None)
+    assert (second["rollbackCompletedAt"], second["rollbackError"]) == (None, "ValueError: boom")
+    assert second["rollbackFailure"]["causes"][0]["type"] == "KeyError"
+
+
+def test_branches_gates_and_checkpoints() -> None:
+    two = {"b": Branch(Status.COMPLETED, codec.encode(b"\x01")), "a": Branch(Status.FAILED, failure=BOOM)}
+    late = {"x": Branch(Status.CANCELLED), "y": Branch(Status.COMPLETED, codec.encode(None))}
+    history = history_json(
+        view(
+            JoinEntry("j", 0, Status.FAILED, 1, 2, branches=two),
+            RaceEntry("r", 1, Status.COMPLETED, 1, 2, branches=late, winner="y"),
+            RaceEntry("open", 2, Status.RUNNING, 1, branches={"x": Branch()}),
+            VersionEntry("v", 3, Status.COMPLETED, 1, 1, resolved=1, latest=3),
+            CheckpointEntry("c", 4, Status.COMPLETED, 1, 1),
+            BlockEntry("t", 5, Status.FAILED, 1, 2, failure=BOOM, source="step"),
+            IterationEntry("l/~0", 6, Status.COMPLETED, 1, 1, state=codec.encode(1)),
+        )
+    )["history"]
+    kinds = {entry["kind"]["tag"]: entry["kind"]["val"] for entry in history["entries"][:2]}
+    joined = kinds["WorkflowJoinEntry"]["branches"]
+    assert list(joined) == ["b", "a"], "in the order they were given"
+    assert joined["b"] == {
+        "status": "COMPLETED",
+        "output": ["$Uint8Array", "AQ=="],
+        "error": None,
+        "failure": None,
+    }
+    assert (joined["a"]["status"], joined["a"]["error"]) == ("FAILED", "ValueError: boom")
+    assert joined["a"]["failure"]["message"] == "boom"
+    assert kinds["WorkflowRaceEntry"]["winner"] == "y"
+    assert kinds["WorkflowRaceEntry"]["branches"]["x"]["status"] == "CANCELLED"
+    undecided, gate, armed, block = (entry["kind"] for entry in history["entries"][2:])
+    assert undecided["val"]["winner"] is None
+    assert gate == {"tag": "WorkflowVersionCheckEntry", "val": {"resolved": 1, "latest": 3}}
+    assert armed == {"tag": "WorkflowRollbackCheckpointEntry", "val": {"name": "c"}}
+    assert block["val"] == {"output": None, "error": "ValueError: boom", "source": "step"}
+    about = history["entryMetadata"][history["entries"][5]["id"]]
+    assert about["failure"]["message"] == "boom"
+    assert len(history["entryMetadata"]) == 6, "iterations are not shown"
 
 
 def test_sleeps_and_messages() -> None:

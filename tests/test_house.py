@@ -26,6 +26,7 @@ LAYERS = [
     {"wire"},
     {"workflow"},
     {"state"},
+    {"channels", "hooks"},
     {"actors"},
     {"config", "client"},
     {"host"},

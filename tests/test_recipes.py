@@ -261,6 +261,34 @@ def test_an_order_packed_before_the_change_finishes_as_it_began() -> None:
     ]
 
 
+def test_the_gate_may_go_when_no_old_order_is_left() -> None:
+    module = recipe("versioned")
+    (order,) = said_sends(module)
+
+    async def handle_after(loop: Any) -> None:
+        item = (await loop.queue.next("wait-order")).body["item"]
+        await loop.step("pack", module.pack, item)
+        await loop.removed("checked-parcels", "version")
+        await loop.step("check", module.check, item)
+        await loop.sleep("courier", 8 * 3600)
+        await loop.step("ship", module.ship, item)
+
+    async def run_after(ctx: Any) -> None:
+        await ctx.loop("orders", handle_after)
+
+    async def one_more(host: Host, actor: str) -> None:
+        await send_all(host, actor, [order])
+        await asyncio.sleep(DAY)
+
+    world = World(actor_of(module))
+    world.live(lambda host, actor: send_all(host, actor, [order]))
+    world.live(lambda host, actor: asyncio.sleep(3600))
+    world.definition = actor_of(recipe("versioned"))
+    world.definition.run = workflow(run_after)
+    world.live(one_more)
+    assert state(world)["done"] == ["packed teapot", "checked teapot", "shipped teapot"] * 2
+
+
 # -- parents and children --------------------------------------------------------------------------------
 
 

@@ -11,13 +11,19 @@ import typer
 from rivetpy.cli.commands import (
     actors,
     call,
+    cancel,
     completions,
     destroy,
     dev,
     history,
     queue,
+    recover,
+    replay,
+    rewind,
     send,
+    sleep,
     state,
+    wake,
 )
 from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
 from rivetpy.cli.quick import QuickCommand, QuickGroup
@@ -40,6 +46,12 @@ for command in (
     history.history,
     state.state,
     queue.queue,
+    replay.replay,
+    rewind.rewind,
+    recover.recover,
+    cancel.cancel,
+    wake.wake,
+    sleep.sleep,
     destroy.destroy,
     completions.completions,
 ):
@@ -68,6 +80,7 @@ def root(
 
 def main() -> NoReturn:
     """Run the command line; every way it may end is an exit code and at most a few lines on stderr."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -79,6 +92,14 @@ def main() -> NoReturn:
     except OSError:
         code = _reader_gone()
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Started without a standard stream (``>&-``): give it an empty one, or the next file or socket gets its number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number: this one
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _guarded() -> int:

@@ -48,8 +48,8 @@ def _own_stdout() -> int:
     """A descriptor for rivet's own lines; what the user's code prints goes to standard error."""
     own = os.dup(1)
     os.dup2(2, 1)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+    # A new object: the old one may believe that it can seek, as in a file, where there is a pipe now.
+    sys.stdout = open(1, "w", 1, sys.stderr.encoding, "backslashreplace", closefd=False)  # noqa: SIM115
     return own
 
 

@@ -59,6 +59,18 @@ class EngineApi:
         """Remove the actor and everything it has stored."""
         self._run(self._requests.destroy(actor))
 
+    def wake(self, actor: str) -> None:
+        """Bring the actor into memory."""
+        self._run(self._requests.wake(actor))
+
+    def sleep(self, actor: str) -> None:
+        """Put the actor away until something comes for it."""
+        self._run(self._requests.sleep(actor))
+
+    def workflow(self, actor: str, verb: str, **given: Json) -> JsonObject:
+        """Have a workflow go on differently: ``recover``, ``cancel``, ``rewind``, ``undo``."""
+        return self._run(self._requests.inspect(ById(actor), f"workflow/{verb}", method="POST", body=given))
+
     def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
         """Put a message into a queue."""
         return self._run(self._requests.send(actor, queue, message))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rivetpy.cli.journal import FINISHED, Line, build_tree, read_lines
+from rivetpy.cli.journal import STILL, Line, build_tree, read_lines
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Color
 from rivetpy.cli.source import Source
@@ -88,7 +88,7 @@ def show_entry(view: View, location: str) -> None:
 
 
 def follow_history(view: View, limit: int | None) -> None:
-    """Print entries as they come or change, until the workflow has ended or the person has seen enough."""
+    """Print entries as they come or change, until the workflow stands still or the person has seen enough."""
     seen: dict[str, Line] | None = None
     while True:
         begun = time.monotonic()
@@ -100,7 +100,7 @@ def follow_history(view: View, limit: int | None) -> None:
             _follow(view, [line for line in lines if seen.get(line.location) != line])
         seen = {line.location: line for line in lines}
         workflow = history["workflow"]
-        if workflow is None or workflow["status"] in FINISHED:
+        if workflow is None or workflow["status"] in STILL:
             _say_end(view, history)
             return
         time.sleep(max(PAUSE, (time.monotonic() - begun) / LOOKING))
@@ -121,10 +121,10 @@ def _follow(view: View, lines: list[Line]) -> None:
 
 def _say_end(view: View, history: JsonObject) -> None:
     if not view.as_json:
-        from rivetpy.cli.render_actor import standing
+        from rivetpy.cli.render_standing import standing
         from rivetpy.cli.terminal import show, width
 
-        show(standing(history, width(), _now()), view.color)
+        show(standing(view.actor, history, width(), _now()), view.color)
 
 
 def _print_json(lines: Iterable[Line]) -> None:

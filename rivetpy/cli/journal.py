@@ -13,8 +13,26 @@ _KINDS = {
     "WorkflowLoopEntry": "loop",
     "WorkflowSleepEntry": "sleep",
     "WorkflowMessageEntry": "message",
+    "WorkflowVersionCheckEntry": "version",
+    "WorkflowRollbackCheckpointEntry": "rollback_checkpoint",
 }
-FINISHED = frozenset({"completed", "failed", "cancelled"})
+#: The workflow does nothing more by itself.
+STILL = frozenset({"completed", "failed", "cancelled", "diverged"})
+
+
+@dataclass(frozen=True, slots=True)
+class BranchLine:
+    """One branch of a join or race; ``won`` the race."""
+
+    name: str
+    status: str
+    value: Json
+    failure: JsonObject | None
+    won: bool = False
+
+    def as_json(self) -> JsonObject:
+        """What `rivet history --json` prints of it."""
+        return {"status": self.status, "value": self.value, "error": self.failure}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +52,24 @@ class Line:
     value: Json
     #: A failure (type, message, causes, traceback), when the last attempt failed.
     failure: JsonObject | None
+    #: Why a step failed for good (critical, timeout, …), or where what a block caught came from.
     reason: str | None
     #: The iteration a loop is in.
     iteration: int | None = None
+    #: Of a join or race, in the order they were given.
+    branches: tuple[BranchLine, ...] = ()
+    rolled_back_at: int | None = None
+    #: Why undoing this step failed.
+    rollback_failure: JsonObject | None = None
 
     @property
     def location(self) -> str:
         return "/".join(self.parts)
+
+    @property
+    def winner(self) -> str | None:
+        """The branch that won a race."""
+        return next((branch.name for branch in self.branches if branch.won), None)
 
     def as_json(self) -> JsonObject:
         """What `rivet history --json` prints."""
@@ -56,15 +85,21 @@ class Line:
             "deadline": self.deadline,
             "value": self.value,
             "error": self.failure,
+            "reason": self.reason,
+            "branches": {branch.name: branch.as_json() for branch in self.branches} or None,
+            "winner": self.winner,
+            "rolledBackAt": self.rolled_back_at,
+            "rollbackError": self.rollback_failure,
         }
 
 
 @dataclass(slots=True)
 class Node:
-    """A place in the tree: an entry, or a scope that is none (an iteration)."""
+    """A place in the tree: an entry, or a scope that is none (an iteration, a branch)."""
 
     part: str
     line: Line | None = None
+    branch: BranchLine | None = None
     children: dict[str, Node] = field(default_factory=dict)
 
     def walk(self) -> Iterator[Line]:
@@ -98,6 +133,9 @@ def build_tree(lines: list[Line]) -> Node:
         for part in line.parts:
             node = node.children.setdefault(part, Node(part))
         node.line = line
+        for branch in line.branches:  # also those in which nothing is recorded
+            part = segment(branch.name)
+            node.children.setdefault(part, Node(part)).branch = branch
     return root
 
 
@@ -117,9 +155,23 @@ def _line(entry: JsonObject, about: JsonObject, names: list[str]) -> Line:
         deadline=data.get("deadline"),
         value=_value(kind, data),
         failure=about.get("failure"),
-        reason=about.get("reason"),
+        reason=about.get("reason") or data.get("source"),
         iteration=data.get("iteration"),
+        branches=tuple(_branches(data)),
+        rolled_back_at=about.get("rollbackCompletedAt"),
+        rollback_failure=about.get("rollbackFailure"),
     )
+
+
+def _branches(data: JsonObject) -> Iterator[BranchLine]:
+    for name, branch in data.get("branches", {}).items():
+        yield BranchLine(
+            name,
+            branch["status"].lower(),
+            branch["output"],
+            branch.get("failure"),
+            won=name == data.get("winner"),
+        )
 
 
 def _part(piece: JsonObject, names: list[str]) -> str:
@@ -134,6 +186,11 @@ def _value(kind: str, data: JsonObject) -> Json:
         return list(map(_message, received)) if isinstance(received, list) else _message(received)
     if kind == "loop":
         return data["output"] if data.get("output") is not None else data.get("state")
+    if kind == "version":
+        return {"resolved": data["resolved"], "latest": data["latest"]}
+    if kind == "race" and data["winner"] is not None:
+        won: Json = data["branches"][data["winner"]]["output"]
+        return won
     return data.get("output")
 
 

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from rivetpy.config import DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.inspector import history_json, queue_json, state_json, summary_json
 from rivetpy.host.offline import view_rows
+from rivetpy.host.record import ENDED, unpack
 from rivetpy.host.view import ActorView
 from rivetpy.identity import Key
-from rivetpy.store import ActorRow
+from rivetpy.store import ActorRow, Pairs
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
+from rivetpy.workflow import layout
+
+
+@dataclass(frozen=True, slots=True)
+class Journaled:
+    """An actor with its rows as stored."""
+
+    row: ActorRow
+    rows: Pairs
+
+    @property
+    def has_workflow(self) -> bool:
+        """Whether it was made with a workflow."""
+        return any(key == layout.WORKFLOW for key, _ in self.rows)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has a workflow that did not come to its end."""
+        return any(key == layout.WORKFLOW and unpack(value).status not in ENDED for key, value in self.rows)
 
 
 class Offline:
@@ -26,13 +47,16 @@ class Offline:
 
     def actors(self, name: str | None) -> Iterator[JsonObject]:
         """Every actor, newest first, each with its summary."""
-        cursor: str | None = None
-        while True:
-            rows, cursor = asyncio.run(self._store.list(self._namespace, name, cursor=cursor))
-            for row in rows:
-                yield {**actor_json(row, awake=False), "summary": summary_json(self._view(row))}
-            if cursor is None:
-                return
+        for row in self._rows(name):
+            yield {**actor_json(row, awake=False), "summary": summary_json(self._view(row))}
+
+    def journals(self, name: str | None) -> Iterator[Journaled]:
+        """Every actor (of this name) with its rows, newest first."""
+        return map(self._load, self._rows(name))
+
+    def journal(self, actor: str) -> Journaled:
+        """An actor with its rows, by its id."""
+        return self._load(self._row(actor))
 
     def find(self, name: str, key: Key) -> JsonObject | None:
         """The actor of this name and key."""
@@ -41,17 +65,31 @@ class Offline:
 
     def inspect(self, actor: str, what: str) -> JsonObject:
         """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
-        row = asyncio.run(self._store.get(actor))
-        if row is None:
-            raise LookupError(actor)
-        return _VIEWS[what](self._view(row))
+        return _VIEWS[what](self._view(self._row(actor)))
 
     def close(self) -> None:
         """Let go of the file."""
         asyncio.run(self._store.close())
 
+    def _rows(self, name: str | None) -> Iterator[ActorRow]:
+        cursor: str | None = None
+        while True:
+            rows, cursor = asyncio.run(self._store.list(self._namespace, name, cursor=cursor))
+            yield from rows
+            if cursor is None:
+                return
+
+    def _row(self, actor: str) -> ActorRow:
+        row = asyncio.run(self._store.get(actor))
+        if row is None:
+            raise LookupError(actor)
+        return row
+
+    def _load(self, row: ActorRow) -> Journaled:
+        return Journaled(row, asyncio.run(self._store.load(row.id)))
+
     def _view(self, row: ActorRow) -> ActorView:
-        return view_rows(row, asyncio.run(self._store.load(row.id)))
+        return view_rows(row, self._load(row).rows)
 
 
 _VIEWS = {"workflow-history": history_json, "state": state_json, "queue": queue_json}

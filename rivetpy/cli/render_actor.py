@@ -9,50 +9,18 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
-from rivetpy.cli.render_history import STYLES, failure_lines
-from rivetpy.cli.terminal import clip, columns, wrap
-from rivetpy.cli.text import json_text, visible
+from rivetpy.cli.render_standing import standing
+from rivetpy.cli.render_values import STYLES
+from rivetpy.cli.terminal import clip, columns
+from rivetpy.cli.text import visible
 from rivetpy.wire.jsonvalue import JsonObject
-
-_WAITS = {"message": "waits for a message", "sleep": "sleeps", "retry": "waits to try again"}
 
 
 def header(actor: JsonObject, history: JsonObject, width: int, now: int) -> Iterator[Text]:
     """Who it is, and how its workflow stands."""
     yield Text(clip(f"{actor['name']} {actor['key']}", width), "bold")
     yield Text(clip(f"id {actor['actor_id']}, created {times.full(actor['create_ts'])}", width), "dim")
-    yield from standing(history, width, now)
-
-
-def standing(history: JsonObject, width: int, now: int) -> Iterator[Text]:
-    """How the workflow stands: status, what it waits for, how it ended."""
-    workflow = history.get("workflow")
-    if not history["isWorkflowEnabled"] or workflow is None:
-        yield Text("no workflow")
-        return
-    status, *waits = workflow["status"], *(wait_text(wait, now) for wait in workflow["waits"])
-    title = Text.assemble("workflow ", (status, STYLES.get(status, "")))
-    yield title.append(":" if waits else "")
-    for wait in waits:
-        for line in wrap(wait, width, "  "):
-            yield Text(line)
-    failure = workflow["error"]
-    if failure is not None:
-        for text in failure_lines(failure):
-            for line in wrap(text, width, "  "):
-                yield Text(line, "red")
-    elif status == "completed":
-        yield Text(clip(f"  output {json_text(workflow['output'])}", width))
-
-
-def wait_text(wait: JsonObject, now: int) -> str:
-    """One thing a workflow waits for, in words."""
-    text: str = _WAITS.get(wait["reason"]) or wait["reason"]
-    if wait["reason"] == "message":
-        text += f" of {' or '.join(wait['queues'])}" if wait.get("queues") else " of any queue"
-    if wait.get("deadline") is not None:
-        text += f" until {times.until(wait['deadline'], now)}"
-    return f"{text}, at {wait['location']}"
+    yield from standing(actor, history, width, now)
 
 
 #: The columns: title, the narrowest and the widest it may be. The last one takes what is left.

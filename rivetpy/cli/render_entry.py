@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from rivetpy.cli import times
-from rivetpy.cli.journal import Line
-from rivetpy.cli.render_history import STYLES, failure_lines, value_text
+from rivetpy.cli.journal import BranchLine, Line
+from rivetpy.cli.render_values import STYLES, error_lines, failure_lines, status_text, value_text
 from rivetpy.cli.terminal import clip
 from rivetpy.cli.text import json_text, visible
 from rivetpy.wire.jsonvalue import JsonObject
@@ -20,16 +20,15 @@ def entry_line(line: Line, width: int, now: int) -> Iterator[Text]:
     text = Text(f"{times.short(at, now)} ", "dim")
     text.append(clip(line.location, width // 2), "bold")
     text.append(f" {line.kind} ")
-    text.append(line.status, STYLES.get(line.status, ""))
+    text.append(status_text(line), STYLES.get(status_text(line), ""))
     if line.attempts > 1:
         text.append(f" after {line.attempts} attempts")
     value = value_text(line, now)
     if value and text.cell_len + 4 < width:
         text.append(" " + clip(value, width - text.cell_len - 1))
     yield text
-    if line.failure is not None:
-        for error in failure_lines(line.failure):
-            yield Text("         " + clip(error, width - 9), "red")
+    for error in error_lines(line):
+        yield Text("         " + clip(error, width - 9), "red")
 
 
 def entry_lines(line: Line, now: int) -> Iterator[Text]:
@@ -45,6 +44,7 @@ def entry_lines(line: Line, now: int) -> Iterator[Text]:
         ("created", line.created_at),
         ("started", line.started_at),
         ("completed", line.completed_at),
+        ("rolled back", line.rolled_back_at),
     ):
         if at is not None:
             facts.append((name, times.full(at)))
@@ -57,12 +57,26 @@ def entry_lines(line: Line, now: int) -> Iterator[Text]:
         yield Text("value", "dim")
         for text in json_text(line.value, 2).split("\n"):
             yield Text(f"  {visible(text)}")
+    for branch in line.branches:
+        yield from _branch(branch)
     if line.failure is not None:
-        yield from _failure(line.failure)
+        yield from _failure("error", line.failure)
+    if line.rollback_failure is not None:
+        yield from _failure("error of the rollback", line.rollback_failure)
 
 
-def _failure(failure: JsonObject) -> Iterator[Text]:
-    yield Text("error", "dim")
+def _branch(branch: BranchLine) -> Iterator[Text]:
+    status = (branch.status, STYLES.get(branch.status, ""))
+    yield Text.assemble(("branch ", "dim"), visible(branch.name), " ", status, ", the winner" * branch.won)
+    if branch.value is not None:
+        for text in json_text(branch.value, 2).split("\n"):
+            yield Text(f"  {visible(text)}")
+    if branch.failure is not None:
+        yield from _failure(f"error of {visible(branch.name)}", branch.failure)
+
+
+def _failure(title: str, failure: JsonObject) -> Iterator[Text]:
+    yield Text(title, "dim")
     for text in failure_lines(failure):
         yield Text(f"  {visible(text)}", "red")
     for text in failure["traceback"].rstrip("\n").split("\n"):

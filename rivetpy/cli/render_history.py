@@ -10,24 +10,20 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
-from rivetpy.cli.journal import Line, Node
+from rivetpy.cli.journal import BranchLine, Line, Node
+from rivetpy.cli.render_values import (
+    STYLES,
+    branch_text,
+    error_lines,
+    failure_lines,
+    kind_text,
+    status_text,
+    value_text,
+)
 from rivetpy.cli.terminal import clip, columns, unicode_out
-from rivetpy.cli.text import json_text
-from rivetpy.wire.jsonvalue import JsonObject
 
 #: Finished iterations shown in full before the one that runs; older ones fold into a line with counts.
 SHOWN_ITERATIONS = 1
-STYLES = {
-    "completed": "green",
-    "running": "cyan",
-    "pending": "yellow",
-    "sleeping": "cyan",
-    "failed": "red",
-    "exhausted": "red",
-    "diverged": "red",
-    "interrupted": "magenta",
-    "cancelled": "magenta",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,7 @@ class Row:
     guide: str
     label: str
     line: Line | None = None
+    branch: BranchLine | None = None
     note: str = ""
     style: str = ""
 
@@ -72,9 +69,9 @@ def rows(root: Node, wanted: Wanted) -> Iterator[Row]:
 
 
 def _rows(node: Node, guide: str, indent: str, draw: Guides, wanted: Wanted) -> Iterator[Row]:
-    yield Row(guide, node.part, node.line)
+    yield Row(guide, node.part, node.line, node.branch)
     children = list(node.children.values())
-    yield from _errors(node.line, indent + (draw.bar if children else "   "))
+    yield from _errors(node, indent + (draw.bar if children else "   "))
     hidden = _folded(children) if wanted.fold else []
     gone = _pruned(node.line, children) if wanted.whole else ""
     if gone:
@@ -118,18 +115,14 @@ def _count(nodes: list[Node]) -> str:
     return f"{first} to {last}: {len(nodes)} iterations, {by_status}{extra}"
 
 
-def _errors(line: Line | None, indent: str) -> Iterator[Row]:
-    if line is not None and line.failure is not None:
-        for text in failure_lines(line.failure):
-            yield Row(indent, "", note=text, style="red")
-
-
-def failure_lines(failure: JsonObject, depth: int = 0) -> Iterator[str]:
-    """An error and what caused it, a line each."""
-    text = failure["type"] + (f": {failure['message']}" if failure["message"] else "")
-    yield "  " * depth + ("caused by " if depth else "") + text
-    for cause in failure["causes"]:
-        yield from failure_lines(cause, depth + 1)
+def _errors(node: Node, indent: str) -> Iterator[Row]:
+    """Why it failed, unless what failed stands below with its own reason."""
+    if any(line.failure is not None for child in node.children.values() for line in child.walk()):
+        return
+    failure = node.branch.failure if node.branch is not None else None
+    texts = [*(failure_lines(failure) if failure else ()), *(error_lines(node.line) if node.line else ())]
+    for text in texts:
+        yield Row(indent, "", note=text, style="red")
 
 
 _TITLES = ("ENTRY", "KIND", "STATUS", "TRY", "STARTED", "TOOK", "VALUE")
@@ -146,7 +139,7 @@ def tree(root: Node, width: int, now: int, wanted: Wanted) -> Iterator[Text]:
 
 def _sizes(laid: list[Row], width: int, now: int) -> list[int]:
     """The width of each column: entry and value share what the others leave."""
-    cells = [_cells(row.line, now) for row in laid if row.line is not None]
+    cells = [cells for row in laid if (cells := _cells(row, now)) is not None]
     middle = [
         max(len(title), *map(cell_len, column))
         for title, column in zip(_TITLES[1:-1], _columns(cells)[:-1], strict=True)
@@ -163,11 +156,16 @@ def _columns(cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return list(zip(*cells, strict=True)) if cells else [()] * (len(_TITLES) - 1)
 
 
-def _cells(line: Line, now: int) -> tuple[str, ...]:
-    """What stands behind an entry's name."""
+def _cells(row: Row, now: int) -> tuple[str, ...] | None:
+    """What stands behind a name; None for a scope of which nothing is to tell."""
+    if row.branch is not None:
+        return ("branch", row.branch.status, "", "", "", branch_text(row.branch))
+    line = row.line
+    if line is None:
+        return None
     return (
-        line.kind,
-        line.status,
+        kind_text(line),
+        status_text(line),
         str(line.attempts) if line.attempts else "",
         times.short(line.started_at or line.created_at, now),
         _took(line),
@@ -180,38 +178,16 @@ def _lay(row: Row, sizes: list[int], width: int, now: int) -> Text:
         label = f"{row.label} " if row.label else ""
         return Text(row.guide + label + clip(row.note, width - cell_len(row.guide + label)), row.style)
     name = row.guide + clip(row.label, max(1, sizes[0] - cell_len(row.guide)))
-    if row.line is None:
+    cells = _cells(row, now)
+    if cells is None:
         return columns([(name, sizes[0], "dim")])
-    tries = "yellow" if row.line.attempts > 1 else ""
-    styles = ("dim", STYLES.get(row.line.status, ""), tries, "dim", "", "")
-    cells = zip(_cells(row.line, now), sizes[1:], styles, strict=True)
-    return columns([(name, sizes[0], ""), *cells])
+    tries = "yellow" if row.line is not None and row.line.attempts > 1 else ""
+    won = "green" if row.branch is not None and row.branch.won else ""
+    styles = ("dim", STYLES.get(cells[1], ""), tries, "dim", "", won)
+    return columns([(name, sizes[0], ""), *zip(cells, sizes[1:], styles, strict=True)])
 
 
 def _took(line: Line) -> str:
     if line.completed_at is None:
         return ""
     return times.span(line.completed_at - (line.started_at or line.created_at))
-
-
-def value_text(line: Line, now: int) -> str:
-    """What an entry holds, or what it waits for."""
-    if line.status == "pending" and line.retry_at is not None:
-        return f"tries again {times.ahead(line.retry_at, now)}"
-    if line.status == "pending" and line.deadline is not None:
-        return f"{'wakes' if line.kind == 'sleep' else 'gives up'} {times.ahead(line.deadline, now)}"
-    if line.kind == "sleep":
-        return f"until {times.full(line.deadline)}" if line.deadline is not None else ""
-    if line.kind == "loop" and line.status == "running":
-        state = "" if line.value is None else f", state {json_text(line.value)}"
-        return f"iteration {line.iteration}{state}"
-    if line.kind == "message":
-        return _messages(line)
-    return "" if line.value is None else json_text(line.value)
-
-
-def _messages(line: Line) -> str:
-    if line.value is None:
-        return "nothing came in time" if line.status == "completed" else ""
-    messages = line.value if isinstance(line.value, list) else [line.value]
-    return ", ".join(f"{m['name']} {json_text(m['body'])}" for m in messages if isinstance(m, dict))

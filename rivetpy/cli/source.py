@@ -15,7 +15,7 @@ from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.client.endpoint import Endpoint, find_endpoint
 from rivetpy.client.plain import CONNECT_TIMEOUT
-from rivetpy.config import DEFAULT_HOST, DEFAULT_PORT, Place, find_engine
+from rivetpy.config import DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place, RegistryRef, data_dir, find_engine
 from rivetpy.errors import did_you_mean
 from rivetpy.identity import Key, parse_key
 from rivetpy.wire.jsonvalue import JsonObject
@@ -63,10 +63,36 @@ def open_source(common: Common) -> Iterator[Source]:
         raise Problem(_no_engine(place))
     from rivetpy.cli.offline import Offline
 
-    namespace = common.namespace or os.environ.get("RIVET_NAMESPACE") or "default"
     print(f"no engine is running; reading {place.directory}", file=sys.stderr)
-    with contextlib.closing(Offline(place.directory, namespace)) as offline:
+    with contextlib.closing(Offline(place.directory, namespace_of(common))) as offline:
         yield offline
+
+
+def find_data(common: Common, ref: RegistryRef) -> Path:
+    """The directory whose journals are meant: the named one, that of the engine which runs here, or the registry's.
+
+    Raises Problem when it holds nothing, or is another machine's.
+    """
+    place = _place(common)
+    endpoint = None if place.directory_named else _answering(place, common)
+    if endpoint is not None:
+        with contextlib.closing(EngineApi(endpoint)) as engine:
+            directory = Path(str(engine.metadata().get("dataDir", "")))
+        where = f"The data directory {directory} of the engine at {endpoint.url} is not on this machine"
+    elif place.endpoint_named and not place.directory_named:
+        raise Problem(_no_engine(place))
+    else:
+        here = place.directory if place.has_data or place.directory_named else None
+        directory = here or data_dir(ref)
+        where = f"There is nothing in {directory} yet"
+    if not (directory / DATABASE).is_file():
+        raise Problem(f"{where}. Name the directory with the journals: --data-dir DIR")
+    return directory
+
+
+def namespace_of(common: Common) -> str:
+    """The namespace the actors are looked for in."""
+    return common.namespace or os.environ.get("RIVET_NAMESPACE") or "default"
 
 
 def require(source: Source, name: str, key_text: str) -> JsonObject:

@@ -165,6 +165,10 @@ class Requests:
         """Put an actor away; it wakes when something happens."""
         return self._api("POST", f"/actors/{_segment(actor_id)}/sleep", _json_object, {}, idempotent=True)
 
+    def wake(self, actor_id: str) -> Call[JsonObject]:
+        """Bring an actor into memory."""
+        return self._api("POST", f"/actors/{_segment(actor_id)}/wake", _json_object, {}, idempotent=True)
+
     def metadata(self) -> Call[JsonObject]:
         """What the engine is and which actors it knows."""
         return self._api("GET", "/metadata", _json_object, idempotent=True)

@@ -53,7 +53,8 @@ class Engine:
         path = raw_path(request)
         if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
             return self._door.preflight(request, gateway=path.startswith(routes.PREFIX))
-        target = routes.parse(path, request.scope["query_string"])
+        query: bytes = request.scope["query_string"]
+        target = routes.parse(path, query) or routes.by_headers(path, query, request.headers)
         self._door.admit(request, target.token if target else None)
         if target is not None:
             return await self._gateway.answer(request, target, ray_id)

@@ -24,7 +24,7 @@ from rivetpy.errors import RivetError, actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import format_key
 from rivetpy.store import ActorRow
-from rivetpy.wire.bodies import Bodies, QueueReply, QueueSend, bodies_for
+from rivetpy.wire.bodies import IDEMPOTENCY_HEADER, Bodies, QueueReply, QueueSend, bodies_for
 from rivetpy.wire.errors import ActorSpecifier
 from rivetpy.wire.routes import ByKey, Target, segments
 
@@ -53,7 +53,7 @@ class Gateway:
         answer.headers += [
             (b"x-rivet-actor", actor.actor_id.encode()),
             (b"x-rivet-actor-generation", str(actor.generation).encode()),
-            (b"x-rivet-actor-key", header_text(actor.key)),
+            (b"x-rivet-actor-key", header_text(actor.key or "")),
         ]
         return answer
 
@@ -113,7 +113,7 @@ class Gateway:
 
     async def _queue(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
         bodies = bodies_for(request.headers.get("x-rivet-encoding"))
-        message = bodies.read_send(body)
+        message = bodies.read_send(body, request.headers.get(IDEMPOTENCY_HEADER))
         if message.wait:
             reply = await self._wait(request, row, name, message)
         else:

@@ -38,7 +38,7 @@ def history_json(view: ActorView) -> JsonObject:
     for entry in workflow.entries:
         if isinstance(entry, IterationEntry):  # where a loop came by; not a line of the history
             continue
-        entry_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{view.row.id}/{entry.location}"))
+        entry_id = entry_id_of(view, entry)
         entries.append({"id": entry_id, "location": names.location(entry.location), "kind": _kind(entry)})
         metadata[entry_id] = _metadata(entry)
     return {
@@ -47,6 +47,11 @@ def history_json(view: ActorView) -> JsonObject:
         "isWorkflowEnabled": True,
         "workflow": workflow_json(workflow),
     }
+
+
+def entry_id_of(view: ActorView, entry: Entry) -> str:
+    """The id of an entry; it stays the same for as long as the entry's location does."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{view.row.id}/{entry.location}"))
 
 
 def workflow_json(workflow: WorkflowView) -> JsonObject:
@@ -63,6 +68,7 @@ def workflow_json(workflow: WorkflowView) -> JsonObject:
             for wait in workflow.waits
         ],
         "error": failure_json(workflow.failure),
+        "rollbackError": failure_json(workflow.rollback_failure),
         "output": to_json(workflow.output),
     }
 
@@ -79,6 +85,7 @@ def failure_json(failure: Failure | None) -> JsonObject | None:
         "code": failure.code,
         "metadata": to_json(failure.metadata),
         "traceback": failure.traceback,
+        "location": failure.location,
         "causes": [failure_json(cause) for cause in failure.causes],
     }
 
@@ -191,6 +198,7 @@ def _branches(branches: dict[str, Branch]) -> JsonObject:
             "status": branch.status.upper(),
             "output": _value(branch.output),
             "error": _text(branch.failure),
+            "failure": failure_json(branch.failure),
         }
         for name, branch in branches.items()
     }
@@ -220,9 +228,10 @@ def _message(message: Message, completed: bool) -> JsonObject:
 
 def _metadata(entry: Entry) -> JsonObject:
     step = entry if isinstance(entry, StepEntry) else None
+    failure = entry.failure if isinstance(entry, StepEntry | BlockEntry) else None
     return {
         "status": entry.status.upper(),
-        "error": _text(step.failure) if step else None,
+        "error": _text(failure),
         "attempts": step.attempts if step else 1,
         "lastAttemptAt": step.started_at if step else entry.created_at,
         "createdAt": entry.created_at,
@@ -230,7 +239,8 @@ def _metadata(entry: Entry) -> JsonObject:
         "rollbackCompletedAt": step.rolled_back_at if step else None,
         "rollbackError": _text(step.rollback_failure) if step else None,
         "seq": entry.seq,
-        "failure": failure_json(step.failure) if step else None,
+        "failure": failure_json(failure),
+        "rollbackFailure": failure_json(step.rollback_failure) if step else None,
         "retryAt": step.retry_at if step else None,
         "reason": step.reason if step else None,
     }

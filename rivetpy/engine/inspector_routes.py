@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from rivetpy.engine.http import Answer, json_answer
 from rivetpy.engine.inspector import history_json, queue_json, state_json
+from rivetpy.engine.workflow_routes import WorkflowRoutes
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
@@ -22,6 +23,7 @@ class Inspector:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._workflow = WorkflowRoutes(host)
 
     async def answer(
         self, request: Request, row: ActorRow, route: tuple[str, ...], query: bytes, body: bytes
@@ -44,6 +46,8 @@ class Inspector:
                 return await self._drop(row, _numbers(query, "id"))
             case "GET", ("workflow-history",):
                 return json_answer(history_json(await self._host.view(row.id)))
+            case "POST", ("workflow", verb):
+                return await self._workflow.answer(row.id, verb, _object(body) if body else {})
             case "GET", ("summary",):
                 return await self._summary(row)
         raise RivetError("actor", "not_found", "Inspector route was not found")

@@ -63,6 +63,9 @@ class Management:
             case "POST", ("actors", actor_id, "sleep"):
                 await self._host.sleep((await self._known(request, actor_id)).id)
                 return json_answer({})
+            case "POST", ("actors", actor_id, "wake"):
+                await self._host.wake((await self._known(request, actor_id)).id)
+                return json_answer({})
             case "GET", ("namespaces",):
                 return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
         what = f"{request.method} /{'/'.join(path)}"

@@ -1,7 +1,8 @@
 """The host: which actors are awake, and how one is reached (spec actors, workflows 12)."""
 
+from rivetpy.host.control import Rewind
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.host import Host
 from rivetpy.host.queues import SendResult
 
-__all__ = ["Host", "HostEvent", "SendResult", "Watcher"]
+__all__ = ["Host", "HostEvent", "Rewind", "SendResult", "Watcher"]

@@ -1,16 +1,19 @@
-"""Running an action: its time limit, its answer, and its change, durable before the answer leaves (spec actors 2)."""
+"""Running an action or a hook: its answer, and its change, durable before the answer leaves (spec actors 2)."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
-from rivetpy.host.context import ActorContext, no_exit
+from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
+from rivetpy.host.usercode import at_most, no_exit
+
+#: Takes what a function returned and gives what is handed on; may be async.
+Finish = Callable[[Value], Value]
 
 
 async def call(core: Core, context: ActorContext, action: str, args: Sequence[Value]) -> Value:
@@ -27,28 +30,39 @@ async def call(core: Core, context: ActorContext, action: str, args: Sequence[Va
             f"Action `{action}` was not found. {did_you_mean(action, core.definition.actions)}",
             {"action": action},
         )
-    limit = asyncio.timeout(core.definition.options.action_timeout)
-    try:
-        async with limit:
-            return await _perform(core, function, context, args)
-    except TimeoutError as error:
-        if limit.expired():
-            raise RivetError("actor", "action_timed_out", "Action timed out") from error
-        raise
+    respond = core.definition.hooks.get("on_before_action_response")
+
+    def finish(output: Value) -> Value:
+        return output if respond is None else respond(context, action, list(args), output)
+
+    timed_out = RivetError("actor", "action_timed_out", "Action timed out")
+    async with at_most(core.definition.options.action_timeout, timed_out):
+        return await perform(core, context, "the action", function, args, finish, plain=True)
 
 
-async def _perform(
-    core: Core, function: Callable[..., Value], context: ActorContext, args: Sequence[Value]
+async def perform(
+    core: Core,
+    context: ActorContext,
+    what: str,
+    function: Callable[..., Value],
+    args: Sequence[Value],
+    finish: Finish | None = None,
+    *,
+    plain: bool = False,
 ) -> Value:
+    """What user code returns (``plain``: as a client gets it), once what it changed is durable."""
     before = core.half_done()
     interleaved = False
     try:
-        with no_exit("the action"):
+        with no_exit(what):
             value = function(context, *args)
             if inspect.isawaitable(value):
                 interleaved = True
                 value = await value
-        return codec.reread(value)[1]
+            if finish is not None and inspect.isawaitable(value := finish(value)):
+                interleaved = True
+                value = await value
+        return codec.reread(value)[1] if plain else value
     finally:
         if context.touched:
             await _commit(core, before, interleaved)

@@ -1,39 +1,31 @@
-"""What user code is handed of its actor: c in actions, and the data behind a step (spec actors 2)."""
+"""What user code is handed of its actor: c in actions and hooks, and the data behind a step (spec actors 2)."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import NoReturn
 
 from rivetpy.codec import Value
-from rivetpy.host.core import Core
-from rivetpy.host.queues import Queues
+from rivetpy.host.conns import Conn, Event
+from rivetpy.host.logs import Log
+from rivetpy.host.parts import Parts
+from rivetpy.host.receiving import ActorQueue
 from rivetpy.identity import Key
-
-
-@contextlib.contextmanager
-def no_exit(what: str) -> Iterator[None]:
-    """User code that calls ``sys.exit`` ends itself, not the engine: RuntimeError."""
-    try:
-        yield
-    except SystemExit as error:
-        raise RuntimeError(f"{what} called sys.exit({error.code!r})") from error
-
-
-Log = logging.LoggerAdapter[logging.Logger]
+from rivetpy.workflow.errors import WorkflowUsageError
 
 
 class ActorContext:
-    """One action's view of its actor. Changes of the state are durable before the action's answer leaves."""
+    """One call's view of its actor. Changes of the state are durable before an action's answer leaves."""
 
-    def __init__(self, core: Core, queues: Queues, log: Log) -> None:
-        self._core = core
+    def __init__(self, parts: Parts, conn: Conn | None = None) -> None:
+        self._parts = parts
+        self._core = parts.core
         #: Whether the state was reached for, so that there may be something to commit.
         self.touched = False
-        self.queue = ActorQueue(queues)
-        #: A logger that names the actor.
-        self.log = log
+        #: The connection this is about; None when nobody is connected: in the run handler, on_wake, a schedule …
+        self.conn = conn
+        self.queue = ActorQueue(parts)
 
     @property
     def state(self) -> Value:
@@ -45,6 +37,24 @@ class ActorContext:
     def state(self, value: Value) -> None:
         self.touched = True
         self._core.state = value
+
+    async def save_state(self) -> None:
+        """Make durable what was changed so far: for a run handler, which may go on for long."""
+        await self._core.settle()
+
+    @property
+    def vars(self) -> Value:
+        """What the actor keeps for this life only: made anew at every wake, never stored."""
+        return self._core.vars
+
+    @vars.setter
+    def vars(self, value: Value) -> None:
+        self._core.vars = value
+
+    @property
+    def log(self) -> Log:
+        """A logger that names the actor."""
+        return self._parts.log
 
     @property
     def actor_id(self) -> str:
@@ -62,30 +72,77 @@ class ActorContext:
         return self._core.row.key
 
     @property
+    def region(self) -> str:
+        """Where the actor runs; a local engine is one place."""
+        return "default"
+
+    @property
     def input(self) -> Value:
         """What the actor was created with."""
         return self._core.input
 
+    # -- clients -----------------------------------------------------------------------------------------
 
-class ActorQueue:
-    """The actor's own queues, from an action."""
+    @property
+    def conns(self) -> Mapping[str, Conn]:
+        """Everybody who is connected, by id; a copy."""
+        return self._parts.conns.by_id()
 
-    def __init__(self, queues: Queues) -> None:
-        self._queues = queues
+    def broadcast(self, event: str, /, *args: Value) -> None:
+        """Send an event to every connection that subscribed to it, now.
 
-    async def send(self, queue: str, body: Value) -> None:
-        """Send to a queue of this actor; durable when this returns."""
-        await self._queues.send(queue, body)
+        Raises RivetError ``event.not_declared``, ``event.invalid``, or `EncodeError`.
+        """
+        self._parts.conns.broadcast(event, args)
+
+    # -- life --------------------------------------------------------------------------------------------
+
+    @property
+    def abort(self) -> asyncio.Event:
+        """Set when the actor is put away or destroyed: what would take long should end."""
+        return self._core.abort
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the actor is being put away or destroyed."""
+        return self._core.abort.is_set()
+
+    def keep_awake(self, awaitable: Awaitable[Value]) -> asyncio.Task[Value]:
+        """Let something run beside this call and keep the actor from falling asleep meanwhile."""
+        return self._parts.work.keep_awake(awaitable)
+
+    def wait_until(self, awaitable: Awaitable[Value]) -> None:
+        """Let something run beside this call; before the actor leaves memory it comes to its end, within
+        ``ActorOptions.sleep_grace_period``. What it raises is reported, and ends nothing else."""
+        self._parts.work.wait_until(awaitable)
+
+    def sleep(self) -> None:
+        """Put the actor away once its running calls are answered; it comes back when something comes for it."""
+        self._parts.outside.sleep_soon(self.actor_id)
+
+    def destroy(self) -> None:
+        """End the actor and forget what it stored, once its running calls are answered."""
+        self._parts.outside.destroy_soon(self.actor_id)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _VERBS:
+            raise WorkflowUsageError(f"c.{name} is a workflow's; make the run handler one: run=workflow(fn).")
+        raise AttributeError(f"an actor's context has no {name!r}")
+
+
+#: What is reached for by a workflow that was not made one.
+_VERBS = frozenset({"step", "loop", "sleep_until", "join", "race", "try_step", "try_block"})
 
 
 class StepData:
     """The actor as one attempt of a step changes it; the kernel commits it with the step."""
 
-    def __init__(self, core: Core, queues: Queues) -> None:
-        self._core = core
-        self._queues = queues
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._core = parts.core
         self.touched = False
         self.sends: list[tuple[str, bytes]] = []
+        self.events: list[Event] = []
 
     @property
     def state(self) -> Value:
@@ -98,6 +155,11 @@ class StepData:
         self._touch()
         self._core.state = value
 
+    @property
+    def vars(self) -> Value:
+        """What the actor keeps for this life only."""
+        return self._core.vars
+
     def _touch(self) -> None:
         if not self.touched:
             self.touched = True
@@ -106,17 +168,22 @@ class StepData:
     @property
     def untouched(self) -> bool:
         """Whether there is nothing to commit."""
-        return not self.touched and not self.sends
+        return not (self.touched or self.sends or self.events)
 
     def send(self, queue: str, body: Value) -> None:
         """Check the message now; it is enqueued with the step."""
-        self.sends.append((queue, self._queues.checked_body(queue, body, len(self.sends))))
+        self.sends.append((queue, self._parts.queues.checked_body(queue, body, len(self.sends))))
 
     def abandon(self) -> None:
         """Nothing more comes of this attempt."""
-        self.discard_sends()
+        self.discard()
         self._core.step_settled(self)
 
-    def discard_sends(self) -> None:
+    def broadcast(self, event: str, args: Sequence[Value]) -> None:
+        """Check the event now; it leaves when the step is recorded."""
+        self.events.append(self._parts.conns.event(event, args))
+
+    def discard(self) -> None:
         """Forget what a failed attempt sent."""
         self.sends.clear()
+        self.events.clear()

@@ -42,6 +42,13 @@ async def finished(work: asyncio.Future[T]) -> T:
     return work.result()
 
 
+def join(batch: Batch, later: Batch) -> None:
+    """Take a later batch of puts and deletes into one."""
+    for key in later.deletes:
+        batch.puts.pop(key, None)
+    batch.puts |= later.puts
+
+
 class Core:
     """An actor in memory. Everything it commits goes through `write`."""
 
@@ -65,6 +72,16 @@ class Core:
         self.activity = 0
         #: Set when the actor is no longer ours to write.
         self.gone = False
+        #: What user code keeps for this life only.
+        self.vars: Value = None
+        #: Set when the actor is being put away or destroyed.
+        self.abort = asyncio.Event()
+        #: Called after a changed state became durable; what it changes is made durable too.
+        self.on_state_change: Callable[[], None] | None = None
+        #: An actor that is being made: what its first hooks write comes with its row.
+        self.newborn: Batch | None = None
+        #: Steps were cut off with the state in hand: it is not what anybody may store.
+        self.spoiled = False
         self._store = store
         self._on_refused = on_refused
         self._loop = asyncio.get_running_loop()  # steps written as `def` touch the state from a thread
@@ -82,12 +99,28 @@ class Core:
         """Commit. Raises `StoreError`, after telling the host: what is in memory is then no longer what is stored."""
         if self.gone:
             raise self.restarting()
+        if self.newborn is not None:
+            join(self.newborn, batch)
+            return
         self.activity += 1
         try:
             await finished(self._store.commit(batch))
         except StoreError as error:
             self._on_refused(error)
             raise
+        if layout.STATE in batch.puts and (told := self.on_state_change) is not None:
+            self.on_state_change = None  # not for what it changes itself
+            try:
+                told()
+                await self.write_state()
+            finally:
+                self.on_state_change = told
+
+    async def be_born(self) -> None:
+        """Commit what the actor was made of, all at once. Raises `StoreError`."""
+        batch, self.newborn = self.newborn, None
+        assert batch is not None
+        await finished(self._store.commit(batch))
 
     async def leave(self, batch: Batch) -> None:
         """The last commit: nothing may slip in behind it, where the next instance would not see it."""
@@ -118,6 +151,13 @@ class Core:
             raise no_state(self.row.name)
         return self.cell
 
+    def take_state(self, state: Value) -> None:
+        """The first state. Raises `EncodeError`, or RivetError ``actor.state_invalid``."""
+        assert self.definition.shape is not None and self.newborn is not None
+        data = codec.encode(state)
+        self.cell = StateCell(self.definition.shape, data)
+        self.newborn.puts[layout.STATE] = data
+
     def stage_state(self, batch: Batch) -> None:
         """Put the state into a batch if it changed. Raises `EncodeError` when it can't be stored."""
         if self.cell is not None and (data := self.cell.change()) is not None:
@@ -136,6 +176,12 @@ class Core:
         if batch.puts:
             await self.write(batch)
 
+    async def settle(self) -> None:
+        """Make durable what was changed by now, if the actor is still ours. Raises `StoreError`, `EncodeError`."""
+        if not self.gone and self.cell is not None:
+            await self.steps_settled()
+            await self.write_state()
+
     # -- steps that have the state in hand ---------------------------------------------------------------
 
     def step_touched(self, step: object) -> None:
@@ -152,7 +198,8 @@ class Core:
             future.set_result(None)
 
     def settle_all(self) -> None:
-        """No step runs any more."""
+        """No step runs any more; one that had the state in hand may have left it half changed."""
+        self.spoiled = self.spoiled or bool(self._open_steps)
         for step in list(self._open_steps):
             self.step_settled(step)
 

@@ -1,93 +1,28 @@
-"""Who is awake: one instance per actor, made on demand, put away when idle, woken by its alarm."""
+"""What may be asked of the actors of an engine: to be made, found, called, connected to, looked into."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import dataclasses
-import logging
-import weakref
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Sequence
+from typing import Literal
 
-from rivetpy import codec
-from rivetpy.actors import ActorDefinition, Registry
-from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
-from rivetpy.errors import RivetError, StoreError, actor_not_found
-from rivetpy.host.context import no_exit
-from rivetpy.host.events import HostEvent, Watcher
-from rivetpy.host.instance import Instance, Rows
+from rivetpy.errors import RivetError
+from rivetpy.host import control, lifecycle
+from rivetpy.host.connections import Connection, connect, passing
+from rivetpy.host.conns import Outlet
+from rivetpy.host.control import Rewind
 from rivetpy.host.offline import view_rows
 from rivetpy.host.queues import SendResult
-from rivetpy.host.record import WorkflowRecord
-from rivetpy.host.tasks import Tasks
+from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
-from rivetpy.host.waking import RETRY_PAUSE, Waker
-from rivetpy.identity import Key, format_key, new_id
-from rivetpy.store import ActorRow, Batch, Store
-from rivetpy.workflow import layout
-from rivetpy.workflow.failure import Failure, failure_of
+from rivetpy.identity import Key, format_key
+from rivetpy.store import ActorRow
 
-Identity = tuple[str, str, Key]
-
-#: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
-WINDING_UP = 10.0
+RawHook = Literal["on_request", "on_websocket"]
 
 
-class Host:
-    """Runs the actors of a registry over a store. All its methods belong to one event loop.
-
-    ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
-    """
-
-    def __init__(
-        self,
-        registry: Registry,
-        store: Store,
-        clock: Clock | None = None,
-        *,
-        always_replay: bool = False,
-        on_event: Watcher | None = None,
-    ) -> None:
-        self.registry = registry
-        self._store = store
-        self._clock = clock or SystemClock()
-        self._always_replay = always_replay
-        self._watch = on_event or (lambda event: None)
-        self._awake: dict[str, Instance] = {}
-        self._by_identity: dict[Identity, str] = {}
-        self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
-        self._crashed: set[str] = set()
-        self._tasks = Tasks()
-        self._watching: asyncio.Task[None] | None = None
-        self._waker = Waker(store, self._clock, self._wake, self._put_off)
-        self._stopping = False
-        self._idle: dict[str, asyncio.TimerHandle] = {}
-
-    # -- life --------------------------------------------------------------------------------------------
-
-    async def start(self) -> None:
-        """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
-        crashed = await self._store.awake()
-        self._crashed.update(crashed)
-        self._tasks.start(self._waker.wake_all(crashed))
-        self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
-
-    async def stop(self, grace: float | None = None) -> None:
-        """Put everybody away, within ``grace`` seconds (default: each actor's own). New work is refused."""
-        self._stopping = True
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
-        await self._tasks.idle(WINDING_UP if grace is None else grace)
-        await asyncio.gather(
-            *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
-        )
-
-    def is_awake(self, actor_id: str) -> bool:
-        """Whether the actor is in memory."""
-        return actor_id in self._awake
+class Host(Residence):
+    """Runs the actors of a registry over a store. All its methods belong to one event loop."""
 
     # -- identity ----------------------------------------------------------------------------------------
 
@@ -113,11 +48,6 @@ class Host:
             return self._awake[actor_id].core.row
         return await self._store.find(namespace, name, key)
 
-    async def get(self, actor_id: str) -> ActorRow | None:
-        """The actor with this id, destroyed or not."""
-        instance = self._awake.get(actor_id)
-        return instance.core.row if instance is not None else await self._store.get(actor_id)
-
     async def list(
         self,
         namespace: str,
@@ -132,60 +62,16 @@ class Host:
             namespace, name, include_destroyed=include_destroyed, limit=limit, cursor=cursor
         )
 
-    async def _find_or_create(self, identity: Identity, input: Value) -> tuple[ActorRow, bool]:
-        async with self._lock(identity):
-            existing = await self._store.find(*identity)
-            if existing is not None:
-                return existing, False
-            return (await self._create(identity, input)).core.row, True
-
-    async def _create(self, identity: Identity, input: Value) -> Instance:
-        self._refuse_when_stopping()
-        namespace, name, key = identity
-        definition = self.registry.get(name)
-        row = ActorRow(new_id(), namespace, name, key, self._clock.now())
-        rows: dict[bytes, bytes] = {}
-        if input is not None:
-            rows[layout.INPUT] = codec.encode(input)
-        if definition.has_workflow:
-            rows[layout.WORKFLOW] = WorkflowRecord().pack()
-        if definition.shape is not None:
-            rows[layout.STATE] = codec.encode(await self._initial_state(definition, row, rows, input))
-        await self._store.commit(Batch(row.id, puts=dict(rows), row=row))
-        return self._start(self._instance(row, definition, sorted(rows.items())), crashed=False)
-
-    async def _initial_state(
-        self, definition: ActorDefinition, row: ActorRow, rows: dict[bytes, bytes], input: Value
-    ) -> Value:
-        assert definition.shape is not None
-        if definition.create_state is None:
-            return definition.shape.initial()
-        context = self._instance(row, definition, sorted(rows.items())).context()
-        with no_exit("create_state"):
-            state = definition.create_state(context, input)
-            return await state if isinstance(state, Awaitable) else state
-
     async def destroy(self, actor_id: str) -> None:
         """End an actor and forget what it stored; its key is free at once. Raises ``actor.not_found``."""
         await self._tasks.finish(self._destroy(actor_id))
 
-    async def _destroy(self, actor_id: str) -> None:
-        async with self._lock(actor_id):
-            row = await self._live_row(actor_id)
-            instance = self._awake.get(actor_id)
-            if instance is not None:
-                await instance.end()
-                self._forget(instance)
-            gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
-            with self._coming_back(row):
-                await self._store.commit(Batch(actor_id, clear=True, row=gone))
-
     # -- work --------------------------------------------------------------------------------------------
 
-    async def call(self, actor_id: str, action: str, args: Sequence[Value]) -> Value:
-        """Run an action of an actor, waking it."""
-        async with self._busy(actor_id) as instance:
-            return await instance.call(action, args)
+    async def call(self, actor_id: str, action: str, args: Sequence[Value], params: Value = None) -> Value:
+        """Run an action of an actor, waking it; as a connection with these ``params`` that lasts as long."""
+        async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
+            return await instance.call(action, args, conn)
 
     async def send(
         self,
@@ -196,12 +82,35 @@ class Host:
         wait: bool = False,
         timeout: float | None = None,
         idempotency_key: str | None = None,
+        params: Value = None,
     ) -> SendResult:
-        """Enqueue a message, waking the actor; see `Queues.send`."""
-        async with self._busy(actor_id) as instance:
+        """Enqueue a message, waking the actor; see `Queues.send`. Raises also RivetError ``auth.forbidden``."""
+        async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
+            await instance.may_send(queue, conn)
             return await instance.queues.send(
                 queue, body, wait=wait, timeout=timeout, idempotency_key=idempotency_key
             )
+
+    async def connect(self, actor_id: str, params: Value, send: Outlet) -> Connection:
+        """Connect a client, to whom ``send`` carries what goes out, before this returns too.
+
+        Raises what the actor's hooks refuse it with, or RivetError ``actor.hook_timed_out``.
+        """
+        async with self._busy(actor_id) as instance:
+            conn = await connect(instance.parts, params, send)
+            connection = Connection(actor_id, conn, instance.parts.conns, self._busy)
+        conn.on_disconnect = lambda: self._tasks.start(connection.close())
+        return connection
+
+    async def serve(self, actor_id: str, hook: RawHook, subject: Value, params: Value = None) -> Value:
+        """Hand a raw request or WebSocket to the actor's hook; what that returns.
+
+        Raises RivetError ``actor.not_found`` when the actor has no such hook, and what the hook raises.
+        """
+        async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
+            if hook not in instance.core.definition.hooks:
+                raise RivetError("actor", "not_found", f"Actor {instance.name!r} has no {hook}.")
+            return await lifecycle.hook(instance.parts, hook, subject, conn=conn)
 
     async def set_state(self, actor_id: str, state: Value) -> None:
         """Replace an actor's state."""
@@ -226,155 +135,39 @@ class Host:
         row = await self._live_row(actor_id)
         return view_rows(row, await self._store.load(actor_id))
 
-    async def _live_row(self, actor_id: str) -> ActorRow:
-        row = await self.get(actor_id)
-        if row is None or row.destroyed_at is not None:
-            raise actor_not_found(actor_id)
-        return row
+    # -- control of a workflow ---------------------------------------------------------------------------
 
-    # -- waking and putting away -------------------------------------------------------------------------
+    async def wake(self, actor_id: str) -> None:
+        """Bring an actor into memory: ends a sleep of the actor, not of a timer."""
+        await self._wake(actor_id)
 
-    @asynccontextmanager
-    async def _busy(self, actor_id: str) -> AsyncIterator[Instance]:
-        """The actor, awake and kept awake meanwhile."""
-        instance = self._awake.get(actor_id) or await self._wake(actor_id)
-        instance.busy += 1
-        instance.core.activity += 1
-        try:
-            yield instance
-        finally:
-            instance.busy -= 1
-            self._rest(instance)
+    async def rewind(self, actor_id: str, location: str | None = None, *, dry_run: bool = False) -> Rewind:
+        """Remove an entry and every later one (None: all) and run again from there; what went, or would go.
 
-    async def _wake(self, actor_id: str) -> Instance:
-        return await self._tasks.finish(self._find_or_wake(actor_id))
-
-    async def _find_or_wake(self, actor_id: str) -> Instance:
-        async with self._lock(actor_id):  # also waits for a putting away that is on its way
-            if (instance := self._awake.get(actor_id)) is not None:
-                return instance
-            self._refuse_when_stopping()
+        Raises RivetError ``workflow.in_flight`` while a step is running, ``workflow.entry_not_found``.
+        """
+        if dry_run:
             row = await self._live_row(actor_id)
-            definition = self.registry.get(row.name)
-            rows = await self._store.load(actor_id)
-            if not row.awake:
-                row = dataclasses.replace(row, awake=True, alarm=None)
-                await self._store.commit(Batch(actor_id, row=row))
-            crashed = actor_id in self._crashed
-            self._crashed.discard(actor_id)
-            return self._start(self._instance(row, definition, rows), crashed=crashed)
-
-    def _instance(self, row: ActorRow, definition: ActorDefinition, rows: Rows) -> Instance:
-        return Instance(row, definition, rows, self._store, self._clock, self._watch, self._broken)
-
-    def _start(self, instance: Instance, *, crashed: bool) -> Instance:
-        row = instance.core.row
-        self._awake[row.id] = instance
-        self._by_identity[row.namespace, row.name, row.key] = row.id
-        instance.on_rest = lambda: self._rest(instance)
-        instance.start_workflow(crashed=crashed, always_replay=self._always_replay)
-        self._rest(instance)
-        return instance
-
-    def _forget(self, instance: Instance) -> None:
-        row = instance.core.row
-        if self._awake.get(row.id) is instance:
-            del self._awake[row.id]
-            self._by_identity.pop((row.namespace, row.name, row.key), None)
-            if (timer := self._idle.pop(row.id, None)) is not None:
-                timer.cancel()
-
-    def _rest(self, instance: Instance) -> None:
-        """The instance may have become idle: see to it in its sleep_timeout."""
-        options = instance.core.definition.options
-        actor_id = instance.actor_id
-        if (
-            options.no_sleep
-            or self._stopping
-            or actor_id in self._idle
-            or self._awake.get(actor_id) is not instance
-        ):
-            return
-        loop = asyncio.get_running_loop()
-        self._idle[actor_id] = loop.call_later(
-            options.sleep_timeout, self._look, instance, instance.core.activity
+            return control.rewind(row, await self._store.load(actor_id), location, self._clock.now())[1]
+        return await self._controlled(
+            actor_id, lambda row, rows: control.rewind(row, rows, location, self._clock.now()), forced=False
         )
 
-    def _look(self, instance: Instance, activity: int) -> None:
-        """One sleep_timeout later: put it away if nothing happened meanwhile."""
-        self._idle.pop(instance.actor_id, None)
-        if instance.resting and instance.core.activity == activity:
-            self._tasks.start(self._put_away_quietly(instance.actor_id))
-        elif not instance.diverged:
-            self._rest(instance)
+    async def undo_rewind(self, actor_id: str) -> None:
+        """Bring back the journal from before the last rewind. Raises RivetError ``workflow.nothing_to_undo``."""
+        await self._controlled(
+            actor_id, lambda row, rows: (control.undo(row, rows, self._clock.now()), None), forced=False
+        )
 
-    async def _put_away_quietly(self, actor_id: str) -> None:
-        with contextlib.suppress(StoreError):  # the instance was given up, and will be woken again
-            await self._put_away(actor_id, None, only_idle=True)
+    async def recover(self, actor_id: str) -> None:
+        """Give what failed a workflow another chance. Raises RivetError ``workflow.not_failed``."""
+        await self._controlled(
+            actor_id, lambda row, rows: (control.recover(row, rows, self._clock.now()), None), forced=False
+        )
 
-    async def _put_away(self, actor_id: str, grace: float | None, *, only_idle: bool = False) -> None:
-        async with self._lock(actor_id):
-            instance = self._awake.get(actor_id)
-            if instance is None or (only_idle and not instance.resting):
-                return
-            self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
-            with self._coming_back(instance.core.row):
-                await instance.put_away(
-                    instance.core.definition.options.sleep_grace_period if grace is None else grace
-                )
-            self._waker.changed.set()
-
-    def _broken(self, instance: Instance, error: StoreError) -> None:
-        """The store refused a commit: what is in memory is wrong. Start over from what is stored, after a pause."""
-        if self._awake.get(instance.actor_id) is not instance:
-            return
-        self._forget(instance)
-        instance.abandon(error)
-        self._come_back(instance.core.row, error)
-
-    @contextlib.contextmanager
-    def _coming_back(self, row: ActorRow) -> Iterator[None]:
-        """Whatever keeps an actor from leaving memory in order, it must not stay away: its row still says awake."""
-        try:
-            yield
-        except Exception as error:
-            self._come_back(row, error)
-            raise
-
-    def _come_back(self, row: ActorRow, error: Exception) -> None:
-        self._tell(row, f"put away: {_said(error)}", failure_of(error))
-        if not self._stopping:
-            asyncio.get_running_loop().call_later(
-                RETRY_PAUSE / 1000, lambda: self._tasks.start(self._waker.try_wake(row.id))
-            )
-
-    async def _put_off(self, actor_id: str, error: Exception) -> None:
-        """An actor can't be woken: have it tried again later. Raises `StoreError`."""
-        async with self._lock(actor_id):
-            row = await self._store.get(actor_id)
-            if self._stopping or actor_id in self._awake or row is None or row.destroyed_at is not None:
-                return
-            self._tell(row, f"can't be woken: {_said(error)}", failure_of(error))
-            later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
-            await self._store.commit(Batch(actor_id, row=later))
-
-    def _lock(self, what: object) -> asyncio.Lock:
-        """One lock per actor id or identity, for as long as anybody holds or awaits it."""
-        lock = self._locks.get(what)
-        if lock is None:
-            lock = self._locks[what] = asyncio.Lock()
-        return lock
-
-    def _refuse_when_stopping(self) -> None:
-        if self._stopping:
-            raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
-
-    def _tell(self, row: ActorRow, text: str, failure: Failure) -> None:
-        self._watch(HostEvent("actor_failed", row, text, logging.ERROR, failure=failure))
-
-
-def _said(error: Exception) -> str:
-    return error.message if isinstance(error, RivetError) else f"{type(error).__name__}: {error}"
+    async def cancel(self, actor_id: str) -> None:
+        """End a workflow for good, without a rollback. Raises RivetError ``workflow.ended``."""
+        await self._controlled(actor_id, lambda row, rows: (control.cancel(row, rows), None), forced=True)
 
 
 def _duplicate(row: ActorRow) -> RivetError:

@@ -11,19 +11,24 @@ from rivetpy import codec
 from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock
 from rivetpy.codec import Value
-from rivetpy.errors import StoreError, actor_not_found
-from rivetpy.host import actions
+from rivetpy.errors import RivetError, StoreError, actor_not_found
+from rivetpy.host import actions, connections, lifecycle
+from rivetpy.host.conns import Closed, Conn, Conns
 from rivetpy.host.context import ActorContext, StepData
 from rivetpy.host.core import Core
 from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import actor_log
 from rivetpy.host.mailbox import Mailbox
 from rivetpy.host.offline import workflow_view
+from rivetpy.host.parts import Outside, Parts, tell_failed
 from rivetpy.host.queues import Queues
 from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus
 from rivetpy.host.record import unpack as unpack_record
+from rivetpy.host.runloop import RunLoop
 from rivetpy.host.senders import Senders
 from rivetpy.host.view import ActorView
+from rivetpy.host.work import Work
 from rivetpy.identity import format_key
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import events, layout, runner
@@ -40,6 +45,9 @@ Rows = Sequence[tuple[bytes, bytes]]
 
 #: Seconds that a cancelled body has for its clean-up.
 LAST_WORDS = 1.0
+#: What clients are told: one that is cut off by the engine's end connects again (wire 7.3).
+CUT_OFF = Closed("actor.stopped", 1011)
+DESTROYED = Closed("actor.destroyed", 1011)
 
 
 class Instance:
@@ -54,6 +62,8 @@ class Instance:
         clock: Clock,
         watch: Watcher,
         on_broken: Callable[[Instance, StoreError], None],
+        conns: Conns,
+        outside: Outside,
     ) -> None:
         stored = dict(rows)
         self.core = Core(row, definition, stored, store, clock, lambda error: on_broken(self, error))
@@ -65,7 +75,15 @@ class Instance:
             self.core, Mailbox(rows, self.journal.unanswered()), Senders(rows), self._on_arrival
         )
         self.log = actor_log(row.name, format_key(row.key))
+        self.inbox = Inbox(clock)
+        self.work = Work(
+            self.core.settle,
+            self._rested,
+            lambda what, error: tell_failed(watch, self.core, what, error),
+        )
+        self.parts = Parts(self.core, self.queues, self.inbox, conns, self.work, self.log, outside, watch)
         self.run: Run | None = None
+        self._loop = RunLoop(self.parts)
         #: How many calls are being answered.
         self.busy = 0
         #: Called when the workflow came to an end, so that the instance may have become idle.
@@ -76,13 +94,15 @@ class Instance:
         self.actor_id, self.name, self.key = row.id, row.name, row.key
         self.input, self.clock = self.core.input, clock
 
-    def context(self) -> ActorContext:
-        """The actor as an action sees it."""
-        return ActorContext(self.core, self.queues, self.log)
-
-    async def call(self, action: str, args: Sequence[Value]) -> Value:
+    async def call(self, action: str, args: Sequence[Value], conn: Conn | None = None) -> Value:
         """Run an action; see `actions.call`."""
-        return await actions.call(self.core, self.context(), action, args)
+        return await actions.call(self.core, ActorContext(self.parts, conn), action, args)
+
+    async def may_send(self, queue: str, conn: Conn) -> None:
+        """Raises RivetError ``auth.forbidden``, ``queue.not_declared``."""
+        self.queues.check_declared([queue])
+        permission = self.core.definition.queues[queue].can_publish
+        await connections.permit(self.parts, conn, permission, f"send to queue {queue!r}")
 
     # -- the kernel's port -------------------------------------------------------------------------------
 
@@ -97,7 +117,7 @@ class Instance:
         return None if names is None else frozenset(names)
 
     def open_step(self) -> StepData:
-        return StepData(self.core, self.queues)
+        return StepData(self.parts)
 
     async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
         if not isinstance(data, StepData) or data.untouched:
@@ -111,6 +131,8 @@ class Instance:
         finally:
             self.core.step_settled(data)
         self.queues.arrived(messages)
+        for event in data.events:
+            self.parts.conns.deliver(event)
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         await self.queues.complete(batch, message, response)
@@ -131,9 +153,13 @@ class Instance:
             HostEvent(event.kind, self.core.row, event.text, event.level, event.location, event.failure)
         )
 
+    def _rested(self) -> None:
+        self.on_rest()
+
     def _on_arrival(self, queue: str) -> None:
         if self.run is not None:
             self.run.notify(queue)
+        self.inbox.notify(queue)
 
     # -- how it stands -----------------------------------------------------------------------------------
 
@@ -154,9 +180,14 @@ class Instance:
     @property
     def resting(self) -> bool:
         """Whether nothing happens here before a message, a call or an alarm."""
-        if self.busy or self.queues.senders.waiting or self.diverged:
+        if self.busy or self.queues.senders.waiting or self.diverged or self.work.keeps_awake:
             return False
-        return self.run is None or self.run.resting
+        return self._loop.resting and (self.run is None or self.run.resting)
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a step is running."""
+        return self.run is not None and self.run.bodies > 0
 
     def view(self) -> ActorView:
         """What there is to see."""
@@ -170,18 +201,29 @@ class Instance:
 
     # -- the workflow's life -----------------------------------------------------------------------------
 
-    def start_workflow(self, *, crashed: bool, always_replay: bool) -> None:
-        """Run the workflow from its journal, if it has one that has not ended."""
+    def start(self, *, crashed: bool, always_replay: bool) -> None:
+        """Begin the run handler; a workflow from its journal, if it has not ended."""
+        if self.core.definition.loop is not None:
+            self._loop.start()
         workflow = self.core.definition.run
         if workflow is None or self.record.status in ENDED:
             return
         crashed = crashed and not self.diverged
         if self.record.status is WorkflowStatus.PENDING:
             self.report(events.Event("run_started", "workflow started"))
-        self.record = WorkflowRecord(WorkflowStatus.RUNNING)
+        rolling_back = self.record.status is WorkflowStatus.ROLLING_BACK
         self.run = Run(
-            bind(workflow.function), self.journal, self, crashed=crashed, always_replay=always_replay
+            bind(workflow.function),
+            self.journal,
+            self,
+            crashed=crashed,
+            always_replay=always_replay,
+            failing=self.record.failure if rolling_back else None,
+            rewinds=self.record.rewinds,
+            on_error=workflow.on_error,
         )
+        if not rolling_back:
+            self.record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=self.record.rewinds)
         self._task = asyncio.get_running_loop().create_task(
             self._live(self.run), name=f"workflow {self.name}"
         )
@@ -224,18 +266,20 @@ class Instance:
 
     # -- leaving -----------------------------------------------------------------------------------------
 
-    async def put_away(self, grace: float) -> None:
-        """Leave memory: the workflow is closed at its next durable point (after ``grace`` seconds: where it is),
-        and the row says when to come back. Raises `StoreError`."""
+    async def put_away(self, grace: float, *, for_good: bool = False) -> None:
+        """Leave memory: the run handler is closed at its next durable point (after ``grace`` seconds: where it is),
+        then on_sleep, then what still runs; and the row says when to come back. ``for_good``: the engine stops, so
+        nobody stays connected. Raises `StoreError`."""
         core = self.core
-        self.queues.senders.abandon(core.restarting())
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + grace
-        waits = await self._close_workflow(grace)
-        while self.busy and loop.time() < deadline:  # noqa: ASYNC110 - rare, and bounded
-            await asyncio.sleep(0.01)
+        waits = await self._close("on_sleep", grace, core.restarting(), CUT_OFF if for_good else None)
         batch = core.batch()
-        if waits is not None and self.record.status is not WorkflowStatus.ROLLING_BACK:
+        if not core.spoiled:
+            core.stage_state(batch)
+        if (
+            self.run is not None
+            and waits is not None
+            and self.record.status is not WorkflowStatus.ROLLING_BACK
+        ):
             status = WorkflowStatus.SLEEPING if waits else WorkflowStatus.RUNNING
             self.record = WorkflowRecord(status, waits=waits, rewinds=self.record.rewinds)
             batch.puts[layout.WORKFLOW] = self.record.pack()
@@ -243,11 +287,31 @@ class Instance:
         batch.row = core.row
         await core.leave(batch)
 
-    async def end(self) -> None:
-        """The actor is destroyed: stop everything, write nothing."""
-        await self._close_workflow(0)
+    async def end(self, grace: float) -> None:
+        """The actor is destroyed: stop everything within ``grace`` seconds, on_destroy last."""
+        await self._close("on_destroy", grace, actor_not_found(self.actor_id), DESTROYED)
         self.core.gone = True
-        self.queues.senders.abandon(actor_not_found(self.actor_id))
+
+    async def _close(
+        self, hook: str, grace: float, error: RivetError, end: Closed | None
+    ) -> tuple[Wait, ...] | None:
+        """The order of leaving (spec actors 2): the abort signal, the run handler, the connections when they ``end``,
+        the hook, then what still runs. What the run handler waited for, as `_close_workflow`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + grace
+        self.core.abort.set()
+        self.queues.senders.abandon(error)
+        if self.core.definition.loop is not None:
+            waits = await self._loop.close(deadline)
+        else:
+            waits = await self._close_workflow(0 if end is DESTROYED else grace)
+        if end is not None:
+            await connections.leave_all(self.parts, end)
+        await lifecycle.last_words(self.parts, hook, max(deadline, loop.time() + LAST_WORDS))
+        while self.busy and loop.time() < deadline:  # noqa: ASYNC110 - rare, and bounded
+            await asyncio.sleep(0.01)
+        await self.work.drain(deadline)
+        return waits
 
     def abandon(self, error: StoreError) -> None:
         """Let go without writing: what is in memory is no longer what is stored."""
@@ -257,9 +321,21 @@ class Instance:
             if self._task is not None and self._task is not asyncio.current_task():
                 self.run.given_up = True
                 self._task.cancel()  # the next instance must not meet a body of this one
-        self.core.settle_all()
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Nothing that still runs here may change anything any more."""
         self.core.gone = True
+        self.core.abort.set()
+        self.core.settle_all()
+        self._loop.give_up()
+        self.work.give_up()
         self.queues.senders.abandon(self.core.restarting())
+
+    @property
+    def runs_by_itself(self) -> bool:
+        """Whether there is something that begins without being called."""
+        return self.core.definition.has_workflow or self.core.definition.loop is not None
 
     async def _close_workflow(self, grace: float) -> tuple[Wait, ...] | None:
         """Close the run; what it waited for, or None when there is no workflow to come back to."""

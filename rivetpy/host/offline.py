@@ -35,7 +35,14 @@ def workflow_view(
 ) -> WorkflowView:
     """The view of a workflow."""
     output: Value = None if record.output is None else codec.decode(record.output)
-    return WorkflowView(str(status), tuple(map(_wait_view, waits)), output, record.failure, tuple(entries))
+    return WorkflowView(
+        str(status),
+        tuple(map(_wait_view, waits)),
+        output,
+        record.failure,
+        tuple(entries),
+        record.rollback_failure,
+    )
 
 
 def _wait_view(wait: Wait) -> WaitView:

@@ -31,6 +31,8 @@ class WorkflowView:
     output: Value
     failure: Failure | None
     entries: tuple[Entry, ...]
+    #: Why a rollback handler failed after the workflow had.
+    rollback_failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
-from rivetpy.errors import RivetError
-from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, dumps, loads
+from rivetpy.wire import encodings
+from rivetpy.wire.encodings import Encoding
+from rivetpy.wire.messages import (
+    ACTION_CALL,
+    ACTION_OUTPUT,
+    ENQUEUE,
+    ENQUEUED,
+    ActionCall,
+    ActionOutput,
+    Enqueue,
+    Enqueued,
+)
+from rivetpy.wire.tags import JsonError, Value
 
 MAX_IDEMPOTENCY_KEY = 256
+#: Where an idempotency key travels when the body has no place for it. Ours; other servers ignore it.
+IDEMPOTENCY_HEADER = "x-rivet-idempotency-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,112 +42,72 @@ class QueueReply:
     response: Value = None
 
 
-class Bodies(Protocol):
+class Bodies:
     """One encoding. Reading raises RivetError ``actor.invalid_request``, writing `EncodeError`."""
 
-    content_type: str
-    #: Its name in ``x-rivet-encoding``.
-    name: str
-
-    def write_args(self, args: list[Value]) -> bytes: ...
-    def read_args(self, data: bytes) -> list[Value]: ...
-    def write_output(self, output: Value) -> bytes: ...
-    def read_output(self, data: bytes) -> Value: ...
-    def write_send(self, queue: str, send: QueueSend) -> bytes: ...
-    def read_send(self, data: bytes) -> QueueSend: ...
-    def write_reply(self, reply: QueueReply, waited: bool) -> bytes: ...
-    def read_reply(self, data: bytes) -> QueueReply: ...
-
-
-class JsonBodies:
-    """The ``json`` encoding."""
-
-    content_type = "application/json"
-    name = "json"
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+        #: Its name in ``x-rivet-encoding``.
+        self.name = encoding.name
+        self.content_type = encoding.content_type
 
     def write_args(self, args: list[Value]) -> bytes:
-        return dumps({"args": args})
+        return self._encoding.write(ACTION_CALL, ActionCall(args))
 
     def read_args(self, data: bytes) -> list[Value]:
-        args = _object(data, "an action").get("args")
-        if args is None:
-            return []
-        return args if isinstance(args, list) else [args]
+        return args_list(self._encoding.read(ACTION_CALL, data, "The body of an action").args)
 
     def write_output(self, output: Value) -> bytes:
-        return dumps({"output": output})
+        return self._encoding.write(ACTION_OUTPUT, ActionOutput(output))
 
     def read_output(self, data: bytes) -> Value:
-        return _object(data, "an action's answer").get("output")
+        return self._encoding.read(ACTION_OUTPUT, data, "The body of an action's answer").output
 
     def write_send(self, queue: str, send: QueueSend) -> bytes:
-        body: JsonObject = {"body": send.body, "name": queue, "wait": send.wait}
-        if send.timeout is not None:
-            body["timeout"] = round(send.timeout * 1000)
-        if send.idempotency_key is not None:
-            body["idempotencyKey"] = send.idempotency_key
-        return dumps(body)
+        """BARE has no place for the idempotency key; `IDEMPOTENCY_HEADER` has."""
+        timeout = None if send.timeout is None else send.timeout * 1000
+        return self._encoding.write(
+            ENQUEUE, Enqueue(send.body, queue, send.wait, timeout, send.idempotency_key)
+        )
 
-    def read_send(self, data: bytes) -> QueueSend:
-        body = _object(data, "a queue message")
+    def read_send(self, data: bytes, idempotency_key: str | None = None) -> QueueSend:
+        """What is asked for; ``idempotency_key`` is the header's, for a body that brings none."""
+        sent = self._encoding.read(ENQUEUE, data, "The body of a queue message")
         return QueueSend(
-            body=body.get("body"),
-            wait=_wait(body.get("wait")),
-            timeout=_timeout(body.get("timeout")),
-            idempotency_key=_idempotency_key(body.get("idempotencyKey")),
+            body=sent.body,
+            wait=bool(sent.wait),
+            timeout=None if sent.timeout is None else math.ceil(sent.timeout) / 1000,
+            idempotency_key=_checked(
+                idempotency_key if sent.idempotency_key is None else sent.idempotency_key
+            ),
         )
 
     def write_reply(self, reply: QueueReply, waited: bool) -> bytes:
-        body: JsonObject = {"status": reply.status}
-        if waited and reply.status == "completed":
-            body["response"] = reply.response
-        return dumps(body)
+        response = reply.response if waited and reply.status == "completed" else None
+        return self._encoding.write(ENQUEUED, Enqueued(reply.status, response))
 
     def read_reply(self, data: bytes) -> QueueReply:
-        body = _object(data, "a queue's answer")
-        return QueueReply(str(body.get("status", "completed")), body.get("response"))
+        reply = self._encoding.read(ENQUEUED, data, "The body of a queue's answer")
+        return QueueReply(reply.status, reply.response)
 
 
-JSON = JsonBodies()
+JSON = Bodies(encodings.JSON)
+_ALL = {"json": JSON, "cbor": Bodies(encodings.CBOR), "bare": Bodies(encodings.BARE)}
 
 
 def bodies_for(encoding: str | None) -> Bodies:
-    """The encoding that ``x-rivet-encoding`` asks for; missing or unknown is JSON.
-
-    Raises RivetError ``actor.invalid_request`` for an encoding that this release does not speak.
-    """
-    if encoding in {"cbor", "bare"}:
-        raise RivetError(
-            "actor", "invalid_request", f"The encoding {encoding!r} is not available here; use 'json'."
-        )
-    return JSON
+    """The encoding that ``x-rivet-encoding`` asks for; missing or unknown is JSON."""
+    return _ALL.get(encoding or "json", JSON)
 
 
-def _object(data: bytes, what: str) -> JsonObject:
-    if not data:
-        raise JsonError(f"The body of {what} is empty; it is a JSON object.")
-    value = loads(data)
-    if not isinstance(value, dict):
-        raise JsonError(f"The body of {what} is a JSON object, not {type(value).__name__}.")
-    return value
+def args_list(args: Value) -> list[Value]:
+    """The arguments of an action as people send them: a list, one that is no list, or none."""
+    if args is None:
+        return []
+    return args if isinstance(args, list) else [args]
 
 
-def _wait(value: Value) -> bool:
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    raise JsonError(f"'wait' is true or false, not {value!r}.")
-
-
-def _timeout(value: Value) -> float | None:
-    """Milliseconds on the wire, seconds here."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise JsonError(f"'timeout' is a number of milliseconds, not {value!r}.")
-    return math.ceil(value) / 1000
-
-
-def _idempotency_key(value: Value) -> str | None:
-    if value is None or (isinstance(value, str) and 0 < len(value) <= MAX_IDEMPOTENCY_KEY):
-        return value
+def _checked(key: str | None) -> str | None:
+    if key is None or 0 < len(key) <= MAX_IDEMPOTENCY_KEY:
+        return key
     raise JsonError(f"'idempotencyKey' is a string of 1 to {MAX_IDEMPOTENCY_KEY} characters.")

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rivetpy.errors import EncodeError, RivetError
 from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, from_json, parse, to_json
+from rivetpy.wire.messages import ActorSpecifier
+
+__all__ = ["ActorSpecifier", "error_body", "read_error", "visible"]
 
 GENERIC_MESSAGE = "An internal error occurred"
-
-
-@dataclass(frozen=True, slots=True)
-class ActorSpecifier:
-    """Which actor an error comes from; ``key`` is its display form."""
-
-    actor_id: str
-    key: str
-    generation: int = 1
 
 
 def visible(error: BaseException) -> RivetError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 
 from rivetpy.errors import RivetError
-from rivetpy.wire.jsonvalue import JsonError, Value, from_json, to_json
+from rivetpy.wire import cborvalue
+from rivetpy.wire.tags import JsonError, Value
 
 #: Bytes of CBOR in a URL; a bigger input goes with `create`, whose body has room.
 MAX_URL_INPUT = 4096
@@ -18,9 +18,7 @@ def write_input(value: Value, *, url: bool) -> str:
 
     Raises `EncodeError` for what can't be sent.
     """
-    import cbor2
-
-    data: bytes = cbor2.dumps(to_json(value))
+    data = cborvalue.dumps(value)
     if url and len(data) > MAX_URL_INPUT:
         raise RivetError(
             "message",
@@ -49,16 +47,11 @@ def _bytes(text: str) -> bytes:
 
 
 def _decode(data: bytes) -> Value:
-    import cbor2
-
-    stream = io.BytesIO(data)
-    problem: object = "something follows the value"
     try:
-        value = from_json(cbor2.load(stream))
-        if stream.tell() == len(data):
-            return value
-    except (cbor2.CBORError, JsonError, ValueError, TypeError, RecursionError) as error:
-        problem = error
-    raise RivetError(
-        "guard", "query_invalid_cbor_input", f"The actor's input is not CBOR of a value: {problem}"
-    )
+        return cborvalue.loads(data)
+    except JsonError as error:
+        raise RivetError(
+            "guard",
+            "query_invalid_cbor_input",
+            f"The actor's input is not CBOR of a value: {error.message}",
+        ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 from urllib.parse import unquote_to_bytes
@@ -77,6 +78,14 @@ def parse(raw_path: bytes, query: bytes) -> Target | None:
         if routing:
             return _query_form(first, path, routing, others)
     return _direct_form(first, path, query)
+
+
+def by_headers(raw_path: bytes, query: bytes, headers: Mapping[str, str]) -> Target | None:
+    """The target of a request in root form: any path, the actor in headers; None when they name none."""
+    actor_id = headers.get("x-rivet-actor")
+    if headers.get("x-rivet-target") != "actor" or not actor_id:
+        return None
+    return Target(ById(actor_id), raw_path, query, headers.get("x-rivet-token"))
 
 
 def segments(path: bytes) -> tuple[str, ...]:

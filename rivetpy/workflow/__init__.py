@@ -26,6 +26,13 @@ from rivetpy.workflow.errors import (
     StepTimeoutError,
     WorkflowUsageError,
 )
+from rivetpy.workflow.events import (
+    ErrorEvent,
+    ErrorHook,
+    RollbackErrorEvent,
+    StepErrorEvent,
+    WorkflowErrorEvent,
+)
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.loop import Break, Continue, Loop
 from rivetpy.workflow.receive import QueueMessage
@@ -36,6 +43,8 @@ __all__ = [
     "Break",
     "Continue",
     "CriticalError",
+    "ErrorEvent",
+    "ErrorHook",
     "Evicted",
     "Failed",
     "Failure",
@@ -48,15 +57,18 @@ __all__ = [
     "RaceError",
     "RollbackCheckpointError",
     "RollbackError",
+    "RollbackErrorEvent",
     "StepContext",
     "StepCriticalError",
     "StepError",
+    "StepErrorEvent",
     "StepExhaustedError",
     "StepFailure",
     "StepRollbackError",
     "StepTimeoutError",
     "Workflow",
     "WorkflowContext",
+    "WorkflowErrorEvent",
     "WorkflowUsageError",
     "workflow",
 ]
@@ -69,10 +81,14 @@ class Workflow:
     """A workflow function, to be given to `rivetpy.actor` as ``run``."""
 
     function: WorkflowFunction
+    on_error: ErrorHook | None = None
 
 
-def workflow(function: WorkflowFunction | Workflow) -> Workflow:
+def workflow(function: WorkflowFunction | Workflow, *, on_error: ErrorHook | None = None) -> Workflow:
     """Make an ``async def run(ctx)`` the workflow of an actor.
+
+    ``on_error(event)`` is called for every failed attempt, failed rollback handler and failed workflow, once each
+    and never while replaying; what it raises is logged and ignored (spec workflows 12).
 
     Raises `DefinitionError` for a function that is not ``async def`` or takes no context.
     """
@@ -93,7 +109,9 @@ def workflow(function: WorkflowFunction | Workflow) -> Workflow:
         raise DefinitionError(
             f"workflow({name}) takes exactly one argument, the context: `async def {name}(ctx)`."
         )
-    return Workflow(function)
+    if on_error is not None and not callable(on_error):
+        raise DefinitionError(f"workflow({name}): on_error is a function of an event, not {on_error!r}.")
+    return Workflow(function, on_error)
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

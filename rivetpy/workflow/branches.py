@@ -10,7 +10,7 @@ from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow import location as locations
 from rivetpy.workflow.entries import Branch, JoinEntry, RaceEntry, Status
-from rivetpy.workflow.errors import Evicted, Signal
+from rivetpy.workflow.errors import Evicted, Signal, Stopped
 from rivetpy.workflow.failure import failure_of
 from rivetpy.workflow.scope import Scope, is_cancelled
 
@@ -63,6 +63,8 @@ class Branches:
         if error is None:
             branch.status, branch.output = Status.COMPLETED, task.result()
             decided = isinstance(self._entry, RaceEntry)
+        elif isinstance(error, Stopped):  # a dry pass: the other branches go on to where they had got
+            pass
         elif self._scope.run.leaving or _is_signal(error):
             raise error if isinstance(error, Signal) else Evicted
         else:

@@ -79,6 +79,8 @@ async def try_block(
     check_catch("try_block", name, catch, BLOCK_SOURCES)
     entry = scope.visit(BlockEntry, name)
     if not entry.finished or scope.run.rolling_back:
+        if not scope.run.journal.has(entry):
+            scope.run.journal.write(entry)  # travels with the first thing in it that is recorded
         try:
             output = await _run(scope, entry, function)
         except (Exception, BaseExceptionGroup) as error:
@@ -112,7 +114,8 @@ def _finish(
         return
     entry.output, entry.failure, entry.source = output, failure, source
     entry.finish(status, scope.run.port.clock.now())
-    scope.run.journal.write(entry)
+    if not scope.run.dry:
+        scope.run.journal.write(entry)
 
 
 def _source(error: BaseException) -> BlockSource | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import logging
 import uuid as uuids
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -165,7 +166,8 @@ class WorkflowContext:
         return await races.race(self._scope, name, _framed_all(branches))
 
     async def rollback_checkpoint(self, name: str) -> None:
-        """From here on, steps with ``rollback`` are undone when the workflow fails (spec workflows 9)."""
+        """From here on, in this scope and those within, steps with ``rollback`` are undone when the workflow fails
+        (spec workflows 9)."""
         await rollbacks.rollback_checkpoint(self._scope, name)
 
     async def removed(self, name: str, original_type: str) -> None:
@@ -296,7 +298,7 @@ class WorkflowQueue:
 
 
 class ReplayLog(logging.LoggerAdapter[logging.Logger]):
-    """The actor's logger, silent while the scope's recorded entries are still to come."""
+    """The actor's logger, silent while recorded entries are still to come and when nothing new may."""
 
     def __init__(self, scope: Scope) -> None:
         log = scope.run.port.log
@@ -304,7 +306,7 @@ class ReplayLog(logging.LoggerAdapter[logging.Logger]):
         self._scope = scope
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - logging's name
-        return not self._scope.replaying and super().isEnabledFor(level)
+        return not (self._scope.replaying or self._scope.run.dry) and super().isEnabledFor(level)
 
 
 def _framed(function: Callable[[WorkflowContext], Value]) -> Callable[[Scope], Value]:
@@ -325,4 +327,6 @@ def _framed_all(
 
 def bind(function: Callable[[WorkflowContext], Awaitable[Value]]) -> BoundFunction:
     """The user's function as a run calls it: with the root scope of a pass."""
-    return lambda scope: function(WorkflowContext(scope))
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    site = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
+    return BoundFunction(lambda scope: function(WorkflowContext(scope)), site)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rivetpy.workflow.failure import Failure
@@ -17,6 +18,53 @@ class Event:
     level: int = logging.INFO
     location: str | None = None
     failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepErrorEvent:
+    """An attempt of a step failed and is recorded. Delays are seconds, ``retry_at`` is epoch ms."""
+
+    step_name: str
+    location: str
+    attempt: int
+    max_retries: int
+    will_retry: bool
+    retry_delay: float | None
+    retry_at: int | None
+    error: Failure
+
+    @property
+    def remaining_retries(self) -> int:
+        """How many attempts may still follow."""
+        return max(0, self.max_retries + 1 - self.attempt) if self.will_retry else 0
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackErrorEvent:
+    """The rollback handler of a step failed; the remaining ones wait for a recover."""
+
+    step_name: str
+    location: str
+    error: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowErrorEvent:
+    """The workflow failed for good."""
+
+    error: Failure
+
+
+ErrorEvent = StepErrorEvent | RollbackErrorEvent | WorkflowErrorEvent
+#: ``on_error`` of a workflow: a function of an event, ``def`` or ``async def``.
+ErrorHook = Callable[[ErrorEvent], object]
+
+
+def hook_failed(failure: Failure) -> Event:
+    """The on_error hook itself raised."""
+    return Event(
+        "hook_failed", f"on_error raised, which is ignored: {failure}", logging.ERROR, failure=failure
+    )
 
 
 def step_failed(location: str, attempts: int, allowed: int, failure: Failure, delay_ms: int | None) -> Event:

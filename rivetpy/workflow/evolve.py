@@ -8,14 +8,20 @@ from rivetpy.workflow.scope import Scope, verb
 #: What a run that had passed a gate before the gate was written is held to.
 FIRST_VERSION = 1
 
+#: Kinds by the names people meet them under: in code and in the history.
+_KINDS = {kind.replace("_", ""): kind for kind in Kind if kind is not Kind.ITERATION} | {
+    "versioncheck": Kind.VERSION
+}
+
 
 @verb
 async def removed(scope: Scope, name: str, original_type: str) -> None:
     """Stand where an entry was: a journal that has it still fits. Nothing is written."""
-    if original_type not in {str(kind) for kind in Kind}:
+    kind = _KINDS.get(str(original_type).replace("_", "").lower())
+    if kind is None:
         kinds = ", ".join(kind for kind in Kind if kind is not Kind.ITERATION)
         raise ValueError(f"removed {name!r}: original_type is one of {kinds}; not {original_type!r}")
-    scope.pass_by(Kind(original_type), name)
+    scope.pass_by(kind, name)
 
 
 @verb
@@ -29,6 +35,8 @@ async def get_version(scope: Scope, name: str, latest: int) -> int:
     entry = scope.pass_by(Kind.VERSION, name)
     if entry is None:
         passed = bool(scope.unvisited)
+        if scope.run.dry:
+            return FIRST_VERSION if passed else latest
         entry = scope.fresh(VersionEntry, name)
         entry.resolved, entry.latest = FIRST_VERSION if passed else latest, latest
         entry.finish(Status.COMPLETED, scope.run.port.clock.now())

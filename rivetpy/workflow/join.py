@@ -22,7 +22,7 @@ async def join(scope: Scope, name: str, functions: Mapping[str, BranchFunction])
         begin(scope, entry, functions)
         await _run(scope, entry, functions)
     if not entry.finished:
-        if run.rolling_back:
+        if run.dry:
             raise Stopped
         failed = any(branch.status is Status.FAILED for branch in entry.branches.values())
         entry.finish(Status.FAILED if failed else Status.COMPLETED, run.port.clock.now())
@@ -42,7 +42,7 @@ async def _run(scope: Scope, entry: JoinEntry, functions: Mapping[str, BranchFun
     branches = Branches(scope, entry, left)
     try:
         while await branches.ended():
-            if not run.rolling_back:
+            if not run.dry:
                 run.journal.write(
                     entry
                 )  # put off: until the next commit the branch's entries lead here again

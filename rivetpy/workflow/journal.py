@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rivetpy.store import Batch
 from rivetpy.workflow import entries, layout
-from rivetpy.workflow.entries import Entry, MessageEntry
+from rivetpy.workflow.entries import CheckpointEntry, Entry, MessageEntry, StepEntry
 from rivetpy.workflow.location import split
 
 
@@ -51,6 +51,11 @@ class Journal:
         """Take the entry into the next commit."""
         self._keep(entry)
         self._puts[layout.entry_key(entry.location)] = entries.pack(entry)
+
+    @property
+    def undoable(self) -> bool:
+        """Whether there may be steps to roll back."""
+        return any(isinstance(e, CheckpointEntry) or (isinstance(e, StepEntry) and e.done is not None) for e in self)
 
     def below(self, scope: str) -> list[Entry]:
         """The entries anywhere in a scope, in the order they were begun."""

@@ -9,7 +9,8 @@ key       value                               written by
 ``n``     the next message id                 mailbox
 ``q…``    queue message, by id                mailbox, queue waits
 ``s``     state                               instance
-``w``     workflow status, output, failure    instance
+``u``     what the last rewind removed        control
+``w``     workflow status, output, failure    instance, control
 ========= =================================== ==========================
 """
 
@@ -21,6 +22,7 @@ JOURNAL = b"j"
 NEXT_MESSAGE = b"n"
 MESSAGE = b"q"
 STATE = b"s"
+UNDO = b"u"
 WORKFLOW = b"w"
 
 

@@ -7,6 +7,7 @@ last slash. Slashes never appear inside a name (they are percent-coded), so spli
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 MAX_NAME = 256
 ROOT = ""
@@ -47,3 +48,15 @@ def split(location: str) -> tuple[str, str]:
     """Scope and last segment."""
     scope, _, part = location.rpartition("/")
     return scope, part
+
+
+def readable(location: str) -> str:
+    """The location as people read it: names as they were given."""
+    return "/".join(name_of(part) for part in location.split("/"))
+
+
+def ancestors(location: str) -> Iterator[tuple[str, str]]:
+    """Every location above this one, outermost first, each with the segment that leads down from it."""
+    parts = location.split("/")
+    for depth in range(1, len(parts)):
+        yield "/".join(parts[:depth]), parts[depth]

@@ -11,7 +11,7 @@ from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow import location as locations
 from rivetpy.workflow.entries import IterationEntry, LoopEntry, Status
-from rivetpy.workflow.errors import WorkflowUsageError
+from rivetpy.workflow.errors import Stopped, WorkflowUsageError
 from rivetpy.workflow.run import Run
 from rivetpy.workflow.scope import Scope, verb
 
@@ -69,6 +69,10 @@ async def loop(
         await _revisit(scope, entry, iterate, name)
     if entry.finished:
         return None if entry.output is None else codec.decode(entry.output)
+    if run.dry:
+        if not run.rolling_back:
+            await _iterate(scope, entry, entry.iteration, entry.state, iterate, name)
+        raise Stopped
     if not run.journal.has(entry):
         entry.state = None if state is STATELESS else codec.encode(state)
         run.journal.write(entry)  # travels with the first thing an iteration commits

@@ -27,6 +27,11 @@ class ActorData(Protocol):
     def state(self, value: Value) -> None: ...
 
     @property
+    def vars(self) -> Value:
+        """What the actor keeps for this life only."""
+        ...
+
+    @property
     def untouched(self) -> bool:
         """Whether nothing was reached for, so there is nothing to commit."""
         ...
@@ -39,7 +44,11 @@ class ActorData(Protocol):
         """The attempt ends without a record: nothing more comes of it, and nobody has to wait for it."""
         ...
 
-    def discard_sends(self) -> None:
+    def broadcast(self, event: str, args: Sequence[Value]) -> None:
+        """Send an event to the actor's subscribers, once the step is recorded."""
+        ...
+
+    def discard(self) -> None:
         """The attempt failed: what it sent never happened (the next attempt sends it again)."""
         ...
 

@@ -20,7 +20,7 @@ async def race(scope: Scope, name: str, functions: Mapping[str, BranchFunction])
     if not entry.finished:
         begin(scope, entry, functions)
         await _run(scope, entry, functions)
-        if scope.run.rolling_back:
+        if scope.run.dry:
             raise Stopped
         await scope.record(entry)
     elif scope.run.rolling_back:  # for the handlers of what is still recorded
@@ -40,7 +40,7 @@ async def _run(scope: Scope, entry: RaceEntry, functions: Mapping[str, BranchFun
                 break
     finally:
         await branches.end()
-    if scope.run.rolling_back:
+    if scope.run.dry:
         return
     for name, branch in entry.branches.items():
         if entry.winner is not None and name != entry.winner:

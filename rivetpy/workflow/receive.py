@@ -10,7 +10,7 @@ from rivetpy.codec import Value
 from rivetpy.workflow import layout
 from rivetpy.workflow.duration import EPOCH
 from rivetpy.workflow.entries import Message, MessageEntry, Status
-from rivetpy.workflow.errors import Evicted, MessageError
+from rivetpy.workflow.errors import Evicted, MessageError, Stopped
 from rivetpy.workflow.scope import Scope, verb
 from rivetpy.workflow.waits import Wait
 
@@ -110,6 +110,8 @@ async def _receive(
 
 
 async def _complete(scope: Scope, entry: MessageEntry, message: Message, response: bytes) -> None:
+    if scope.run.dry:
+        raise Stopped
     if scope.run.leaving or scope.frontier.cancelled:  # before anything is written: another pass may follow
         raise Evicted
     entry.completed.append(message.id)

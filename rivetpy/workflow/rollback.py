@@ -20,7 +20,7 @@ from rivetpy.workflow.step import DEFAULT, Problem, attempt
 async def rollback_checkpoint(scope: Scope, name: str) -> None:
     """Arm rolling back: steps from here on may have handlers."""
     entry = scope.visit(CheckpointEntry, name)
-    scope.run.armed = True
+    scope.arm()
     if not entry.finished:
         entry.finish(Status.COMPLETED, scope.run.port.clock.now())
         scope.run.journal.write(entry)  # means nothing before a step is recorded, so it travels with that
@@ -59,6 +59,8 @@ async def _run_handler(run: Run, entry: StepEntry, handler: RollbackHandler) -> 
         problem = failure_of(error)
         await _record(run, entry, problem)
     run.port.report(events.rolled_back(entry.location, problem))
+    if problem is not None:
+        await run.tell(events.RollbackErrorEvent(entry.name, entry.location, problem))
     return problem
 
 
@@ -66,6 +68,6 @@ async def _record(run: Run, entry: StepEntry, problem: Failure | None, data: Act
     entry.rollback_failure = problem
     entry.rolled_back_at = run.port.clock.now() if problem is None else None
     if problem is not None and data is not None:
-        data.discard_sends()
+        data.discard()
     run.journal.write(entry)
     await run.flush(data)

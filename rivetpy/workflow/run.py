@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from rivetpy.clock import Alarm
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, StoreError
+from rivetpy.workflow import events
 from rivetpy.workflow.entries import Message, StepEntry
 from rivetpy.workflow.errors import Evicted, HistoryDivergedError, WorkflowUsageError
-from rivetpy.workflow.failure import Failure
+from rivetpy.workflow.events import ErrorEvent, ErrorHook
+from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.port import ActorData, Port
 from rivetpy.workflow.scope import Scope, is_cancelled
 from rivetpy.workflow.waits import Wait
 
-#: The workflow function, waiting for the root scope of a pass.
-BoundFunction = Callable[[Scope], Awaitable[Value]]
+
+@dataclass(frozen=True, slots=True)
+class BoundFunction:
+    """The workflow function, waiting for the root scope of a pass; ``site`` is its file:line."""
+
+    call: Callable[[Scope], Awaitable[Value]]
+    site: str
+
+
 #: Called as ``handler(step, output)``.
 RollbackHandler = Callable[..., Value]
 
@@ -40,14 +51,17 @@ class Run:
         always_replay: bool = False,
         failing: Failure | None = None,
         rewinds: int = 0,
+        on_error: ErrorHook | None = None,
     ) -> None:
-        self.function = function
+        self.function = function.call
+        self.function_site = function.site
         self.journal = journal
         self.port = port
         self.crashed = crashed
         self.failing = failing
         #: How often the workflow was rewound: what runs again then is another execution to the outside.
         self.rewinds = rewinds
+        self._on_error = on_error
         #: The pass is being left: verbs refuse.
         self.leaving = False
         #: The run is being put away for good.
@@ -61,11 +75,13 @@ class Run:
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: With `always_replay`: what the pass was left for.
         self.held: tuple[Wait, ...] = ()
+        #: How many step bodies are running.
+        self.bodies = 0
         #: How often the journal went on in this life.
         self.commits = 0
-        #: Steps may be rolled back from here on.
-        self.armed = False
-        #: The pass only collects rollback handlers: nothing new begins, nothing is written.
+        #: The pass goes no further than the journal: nothing new begins, nothing is written.
+        self.dry = False
+        #: A dry pass that goes over everything that is kept, to collect rollback handlers.
         self.rolling_back = False
         self.handlers: list[tuple[StepEntry, RollbackHandler]] = []
         #: How many flows (the function, its branches) are not waiting for branches of theirs.
@@ -78,7 +94,6 @@ class Run:
         self.waits.clear()
         self.held = ()
         self._misuse = None
-        self.armed = False
         self.handlers.clear()
         self._flows = 1
 
@@ -159,6 +174,17 @@ class Run:
             await self.port.begin_rollback(self.journal.take(), failure)
         except StoreError as error:
             raise self.refuse(error) from error
+
+    async def tell(self, event: ErrorEvent) -> None:
+        """Call the workflow's on_error hook; what it raises is reported and ignored."""
+        if self._on_error is None:
+            return
+        try:
+            result = self._on_error(event)
+            if inspect.isawaitable(result):
+                await result
+        except Exception as error:
+            self.port.report(events.hook_failed(failure_of(error)))
 
     # -- waiting -----------------------------------------------------------------------------------------
 

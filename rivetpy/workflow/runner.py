@@ -16,10 +16,19 @@ from rivetpy.workflow.scope import Frontier, Scope, is_cancelled
 
 async def execute(run: Run) -> Outcome:
     """Run the function until it ends or the run is closed; roll back if it failed. Called once per run."""
-    outcome: Outcome = Failed(run.failing) if run.failing is not None else await _passes(run)
-    if isinstance(outcome, Failed) and (run.failing is not None or run.armed):
-        return await _roll_back(run, outcome)
+    if run.failing is not None:
+        return await _roll_back(run, Failed(run.failing))
+    outcome = await _passes(run)
+    if isinstance(outcome, Failed):
+        await run.tell(events.WorkflowErrorEvent(outcome.failure))
+        return await _roll_back(run, outcome) if run.journal.undoable else outcome
     return outcome
+
+
+async def check(run: Run) -> Outcome:
+    """Go over the journal and no further: Diverged, or anything else when the code fits. Changes nothing."""
+    run.dry = True
+    return await _pass(run)
 
 
 async def _passes(run: Run) -> Outcome:
@@ -35,11 +44,11 @@ async def _passes(run: Run) -> Outcome:
 
 async def _roll_back(run: Run, failed: Failed) -> Outcome:
     """Collect the handlers in a pass that goes no further than the journal, then run them."""
-    run.rolling_back = True
+    run.dry = run.rolling_back = True
     try:
         outcome = await _pass(run)
     finally:
-        run.rolling_back = False
+        run.dry = run.rolling_back = False
     if isinstance(outcome, Diverged) or run.leaving:
         return outcome if isinstance(outcome, Diverged) else Suspended((), run.refused)
     try:

@@ -7,6 +7,7 @@ import functools
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from rivetpy.workflow import events
@@ -32,15 +33,20 @@ E = TypeVar("E", bound=Entry)
 
 #: So many recorded entries on each side of a divergence are told.
 AROUND = 3
-_PACKAGE = str(Path(__file__).parent)
+_KERNEL = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent.parent)
+_ASYNCIO = str(Path(asyncio.__file__).parent)
 
 
-def call_site() -> str:
-    """file:line of the nearest caller outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<")):
+def call_site() -> str | None:
+    """file:line of the nearest caller that is user code; None where only the engine is on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith((_KERNEL, _ASYNCIO, "<")):
+            return None if filename.startswith(_PACKAGE) else f"{filename}:{frame.f_lineno}"
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return None
 
 
 class Frontier:
@@ -83,6 +89,7 @@ class Scope:
         self._task = asyncio.current_task()
         self._busy: str | None = None
         self._closed = False
+        self._armed = False
         #: A verb of this scope raised a signal of the engine, which nobody may keep from passing.
         self._signalled = False
 
@@ -96,8 +103,8 @@ class Scope:
         """The entry of this name: the recorded one, or a fresh one that is not in the journal yet.
 
         Raises `HistoryDivergedError` where the journal has another kind, where the name was used before, or
-        where something fresh is asked for while recorded entries wait to be visited: in unchanged code
-        everything before a recorded entry is recorded too.
+        where something fresh or unfinished is asked for while recorded entries wait to be visited: in unchanged
+        code everything before a recorded entry is recorded too, and the one that is not finished is the last.
         """
         location, site = self._use(kind.kind, name)
         entry = self.recorded(name)
@@ -110,7 +117,9 @@ class Scope:
             raise self._diverged(
                 location, _described(kind.kind, name), f"{_described(entry.kind, name)} there", site
             )
-        if self.run.rolling_back and not entry.finished and entry.kind not in FRAMES:
+        if not entry.finished and self.unvisited:
+            raise self._diverged(location, _described(kind.kind, name), self._describe_unvisited(), site)
+        if self.run.dry and not entry.finished and entry.kind not in FRAMES:
             raise Stopped
         return entry
 
@@ -119,8 +128,8 @@ class Scope:
         return self._entries.get(locations.segment(name))
 
     def fresh(self, kind: type[E], name: str) -> E:
-        """A new entry, not in the journal before it is written. Nothing new begins while rolling back."""
-        if self.run.rolling_back:
+        """A new entry, not in the journal before it is written. Nothing new begins in a dry pass."""
+        if self.run.dry:
             raise Stopped
         run = self.run
         location = locations.child(self.location, locations.segment(name))
@@ -143,7 +152,7 @@ class Scope:
         """Mark a name as used; its location, and where it was called."""
         part = locations.segment(name)
         location = locations.child(self.location, part)
-        site = call_site()
+        site = self._site()
         if part in self._used:
             raise self._diverged(
                 location, f"{_described(kind, name)} again", f"it, used at {self._used[part]}", site
@@ -154,7 +163,7 @@ class Scope:
 
     def diverged_at(self, entry: Entry, expected: str, found: str) -> HistoryDivergedError:
         """The error of an entry whose parts do not fit."""
-        return self._diverged(entry.location, expected, found, call_site())
+        return self._diverged(entry.location, expected, found, self._site())
 
     # -- the five beats: wait, record --------------------------------------------------------------------
 
@@ -177,16 +186,20 @@ class Scope:
         assert entry is not None
         return f"{_described(entry.kind, entry.name)} next"
 
+    def _site(self) -> str:
+        """Where the user's code is now; at the end of the workflow: where its function begins."""
+        return call_site() or self.run.function_site
+
     def _diverged(self, location: str, expected: str, found: str, site: str) -> HistoryDivergedError:
         error = HistoryDivergedError(location, expected, found, site, self._around(location))
         return self.run.diverge(error)
 
     def _around(self, location: str) -> list[Recorded]:
-        """The recorded entries before and after the one at a location, or after the last one that was visited."""
+        """The recorded entries before and after the first that was passed over, else the one at the location."""
         entries = sorted(self._entries.values(), key=lambda entry: entry.seq)
-        here = (
-            next((entry for entry in entries if entry.location == location), None) or self._next_unvisited()
-        )
+        there = next((entry for entry in entries if entry.location == location), None)
+        passed_over = there is None or not there.finished
+        here = (self._next_unvisited() if passed_over else None) or there
         place = entries.index(here) if here is not None else len(entries)
         return [
             Recorded(entry.location, entry.kind, entry is here)
@@ -223,6 +236,15 @@ class Scope:
                 f"{name!r} was started in another task (asyncio.gather, create_task, wait_for, TaskGroup). Verbs of a "
                 "workflow run one after another; to run some at once use ctx.join, for the first of some ctx.race."
             )
+
+    def arm(self) -> None:
+        """Steps may be rolled back from here on, in this scope and those within: the ones a replay goes through too."""
+        self._armed = True
+
+    @property
+    def armed(self) -> bool:
+        """Whether a step here may have a rollback handler."""
+        return self._armed or (self.parent is not None and self.parent.armed)
 
     def end(self, name: str, error: BaseException | None) -> None:
         """The verb is over, or ended by this."""
@@ -265,7 +287,7 @@ class Scope:
                 entry.location,
                 f"the end of {self.location or 'the workflow'}",
                 self._describe_unvisited(),
-                call_site(),
+                self._site(),
             )
 
 

@@ -113,7 +113,7 @@ async def step(
     """Look up, replay, wait, perform, record."""
     if not callable(function):
         raise _no_function(name, function)
-    if rollback is not None and not scope.run.armed:
+    if rollback is not None and not scope.armed:
         raise RollbackCheckpointError(name)
     entry = scope.visit(StepEntry, name)
     if not entry.finished:
@@ -205,6 +205,7 @@ async def attempt(
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = asyncio.timeout(options.timeout)
     context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
+    run.bodies += 1
     try:
         async with limit:
             value = await _call(function, context, args)
@@ -232,6 +233,7 @@ async def attempt(
             raise Evicted from error
         return Problem(failure_of(error), _final_reason(error))
     finally:
+        run.bodies -= 1
         context.end()
 
 
@@ -316,9 +318,21 @@ async def _record_problem(
         entry.retry_at = None
         final = Status.EXHAUSTED if entry.reason == "exhausted" else Status.FAILED
         entry.finish(final, run.port.clock.now())
-    data.discard_sends()
+    data.discard()
     try:
         await scope.record(entry, data)
     except EncodeError:
         await scope.record(entry)  # the state can't be stored: the failure is, the state stays as it was
     run.port.report(events.step_failed(entry.location, entry.attempts, allowed, problem.failure, delay))
+    await run.tell(
+        events.StepErrorEvent(
+            entry.name,
+            entry.location,
+            entry.attempts,
+            options.max_retries,
+            delay is not None,
+            None if delay is None else delay / 1000,
+            entry.retry_at,
+            problem.failure,
+        )
+    )

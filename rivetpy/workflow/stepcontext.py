@@ -74,6 +74,18 @@ class StepContext:
         self._live().state = value
 
     @property
+    def vars(self) -> Value:
+        """What the actor keeps for this life only: made anew at every wake, never stored."""
+        return self._live().vars
+
+    def broadcast(self, event: str, /, *args: Value) -> None:
+        """Send an event to the actor's subscribers. It leaves when the step is recorded, and only then.
+
+        Raises RivetError ``event.not_declared``, ``event.invalid``, or `EncodeError`.
+        """
+        self._live().broadcast(event, args)
+
+    @property
     def abort(self) -> Abort:
         """Set when the attempt is given up: timed out, cancelled, or put away for good. A ``def`` body can't be
         stopped from outside and should look at it."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shlex
 import shutil
+import signal
+import subprocess
 import time
 from pathlib import Path
 
-from tests.support.engine import EXAMPLES, Engine, engine
+import httpx
+import pytest
+
+from rivetpy.config.places import endpoint_of
+from tests.support.engine import EXAMPLES, RIVET, Engine, engine, environment
 
 COUNTER = """
 from counter import workflow_counter
@@ -61,3 +69,37 @@ def test_the_registry_is_found_by_itself(tmp_path: Path) -> None:
         wait_for_value(running, 4)
     finally:
         running.kill()
+
+
+def with_closed(streams: str, *args: str) -> list[str]:
+    """A command as a service manager, or ``>&-``, starts it."""
+    return ["/bin/sh", "-c", f"exec {shlex.join([*RIVET, *args])} {streams}"]
+
+
+@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_with_closed_streams(streams: str) -> None:
+    command = with_closed(streams, "completions", "bash")
+    ended = subprocess.run(command, env=environment(), capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_an_engine_with_closed_streams(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    command = with_closed(
+        "<&- >&-", "dev", str(project(tmp_path) / "registry.py"), "--port", "0", "--data-dir", str(data)
+    )
+    process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 20
+        answer = None
+        while answer is None and process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(httpx.HTTPError):
+                answer = (
+                    httpx.get(f"{endpoint_of(data)}/health", trust_env=False) if endpoint_of(data) else None
+                )
+            time.sleep(0.1)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert b"Traceback" not in told
+    assert answer is not None and answer.status_code == 200, told

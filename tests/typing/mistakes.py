@@ -23,6 +23,7 @@ async def run(ctx: WorkflowContext) -> None:
 
 workflow(not_async)  # type: ignore[arg-type]
 actor(queues={"counter": dict}, options={"sleep_timeout": 1})  # type: ignore[dict-item, arg-type]
-actor(run=run)  # type: ignore[arg-type]
+actor(run=not_async)  # type: ignore[arg-type]
+actor(on_waek=run)  # type: ignore[call-arg]
 ActorOptions(sleep_timeuot=1)  # type: ignore[call-arg]
 setup(use={"counter": queue()})  # type: ignore[dict-item]

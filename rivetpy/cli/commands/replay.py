@@ -1,0 +1,42 @@
+"""`rivet replay`: do recorded journals fit the code as it is now?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rivetpy.cli.shared import Common, JsonFlag, KeyText, with_common
+
+
+@with_common
+def replay(
+    common: Common,
+    actor: Annotated[
+        str | None, typer.Argument(metavar="ACTOR", help="The actor's name.", show_default=False)
+    ] = None,
+    key: KeyText = "main",
+    every: Annotated[bool, typer.Option("--all", help="Check all actors, or all of the name ACTOR.")] = False,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGISTRY",
+            help="The code: a file, module or module:name.",
+            show_default="the registry here",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check journals against the code as it is now.
+
+    Replays what is recorded, with or without an engine; runs no step, writes nothing. Ends with 1 when any
+    diverges: made for the question whether new code can be shipped over running workflows.
+
+    Example: rivet replay --all --registry registry.py
+    """
+    from rivetpy.cli.problems import UsageProblem
+    from rivetpy.cli.replaying import Wanted, replay_journals
+
+    if actor is None and not every:
+        raise UsageProblem("Name an actor, or check all: rivet replay --all")
+    replay_journals(common, Wanted(actor, None if every else key, registry, as_json))

@@ -1,0 +1,113 @@
+"""What an entry holds, or what it waits for, in a few words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rivetpy.cli import times
+from rivetpy.cli.journal import BranchLine, Line
+from rivetpy.cli.text import json_text
+from rivetpy.wire.jsonvalue import Json, JsonObject
+
+STYLES = {
+    "completed": "green",
+    "running": "cyan",
+    "pending": "yellow",
+    "sleeping": "cyan",
+    "rolling_back": "yellow",
+    "rolled back": "magenta",
+    "failed": "red",
+    "exhausted": "red",
+    "diverged": "red",
+    "interrupted": "magenta",
+    "cancelled": "magenta",
+}
+
+
+def status_text(line: Line) -> str:
+    """How far an entry is; what was undone is no longer simply completed."""
+    return line.status if line.rolled_back_at is None else "rolled back"
+
+
+def kind_text(line: Line) -> str:
+    """The kind, short enough for a column."""
+    return line.kind.removeprefix("rollback_")
+
+
+def value_text(line: Line, now: int) -> str:
+    """What an entry holds, or what it waits for."""
+    if line.rolled_back_at is not None:
+        was = "" if line.value is None else f", was {json_text(line.value)}"
+        return f"at {times.short(line.rolled_back_at, now).strip()}{was}"
+    if line.status == "pending" and line.retry_at is not None:
+        return f"tries again {times.ahead(line.retry_at, now)}"
+    if line.status == "pending" and line.deadline is not None:
+        return f"{'wakes' if line.kind == 'sleep' else 'gives up'} {times.ahead(line.deadline, now)}"
+    match line.kind:
+        case "sleep":
+            return f"until {times.full(line.deadline)}" if line.deadline is not None else ""
+        case "loop" if line.status == "running":
+            return f"iteration {line.iteration}" + (
+                "" if line.value is None else f", state {_json(line.value)}"
+            )
+        case "message":
+            return _messages(line)
+        case "join" | "race":
+            return _branches(line)
+        case "block" if line.reason is not None:
+            return "caught what it raised" if line.reason == "block" else f"caught a failed {line.reason}"
+        case "version":
+            return _version(line.value)
+    return _json(line.value)
+
+
+def branch_text(branch: BranchLine) -> str:
+    """What a branch came to."""
+    value = _json(branch.value)
+    return f"winner {value}".rstrip() if branch.won else value
+
+
+def failure_lines(failure: JsonObject, depth: int = 0) -> Iterator[str]:
+    """An error and what caused it, a line each."""
+    text = failure["type"] + (f": {failure['message']}" if failure["message"] else "")
+    yield "  " * depth + ("caused by " if depth else "") + text
+    for cause in failure["causes"]:
+        yield from failure_lines(cause, depth + 1)
+
+
+def error_lines(line: Line) -> Iterator[str]:
+    """Why an entry failed, and why undoing it did."""
+    if line.failure is not None:
+        yield from failure_lines(line.failure)
+    if line.rollback_failure is not None:
+        first, *causes = failure_lines(line.rollback_failure)
+        yield f"rollback failed: {first}"
+        yield from causes
+
+
+def _json(value: Json) -> str:
+    return "" if value is None else json_text(value)
+
+
+def _messages(line: Line) -> str:
+    if line.value is None:
+        return "nothing came in time" if line.status == "completed" else ""
+    messages = line.value if isinstance(line.value, list) else [line.value]
+    return ", ".join(f"{m['name']} {json_text(m['body'])}" for m in messages if isinstance(m, dict))
+
+
+def _branches(line: Line) -> str:
+    """Who won a race; else how many branches are how far, when they are not all completed."""
+    if line.winner is not None:
+        return f"won by {line.winner}"
+    counts = Counter(branch.status for branch in line.branches)
+    if set(counts) == {"completed"}:
+        return f"{len(line.branches)} branches"
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+
+
+def _version(value: Json) -> str:
+    assert isinstance(value, dict)
+    resolved, latest = value["resolved"], value["latest"]
+    return f"version {resolved}" + (f" of {latest}" if resolved != latest else "")

@@ -1,0 +1,192 @@
+"""Checking recorded journals against the registry's code as it is now; nothing is run or written."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rivetpy.cli.offline import Journaled, Offline
+from rivetpy.cli.problems import Problem
+from rivetpy.cli.shared import Common
+from rivetpy.cli.source import find_data, namespace_of, require
+from rivetpy.cli.text import json_text, visible
+from rivetpy.config import RegistryError, RegistryRef, find_registry, load_registry
+from rivetpy.errors import StoreError, did_you_mean
+from rivetpy.host.replay import Fit, ReplayReport, check_replay
+from rivetpy.identity import format_key
+from rivetpy.wire.jsonvalue import JsonObject
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from rivetpy.actors import Registry
+
+#: Seconds that the code between two verbs may take; it has nothing to wait for.
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to check: one actor (name and key), all of a name (no key), or everything; and how to tell it."""
+
+    name: str | None
+    key: str | None
+    registry: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How one actor's journal and the code go together; ``status`` is fits, ended, no_workflow, or a problem."""
+
+    name: str
+    key: str
+    actor_id: str
+    status: str
+    entries: int = 0
+    location: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    site: str | None = None
+    around: tuple[JsonObject, ...] = ()
+    error: str | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether this code can be run over this journal."""
+        return self.status in set(Fit) - {Fit.DIVERGED}
+
+    def as_json(self) -> JsonObject:
+        """What `--json` prints."""
+        told = asdict(self)
+        return {("actorId" if name == "actor_id" else name): value for name, value in told.items()}
+
+
+def replay_journals(common: Common, wanted: Wanted) -> None:
+    """Check and tell. Raises Problem when the code does not fit some journal, or can't be loaded."""
+    ref = _find(wanted.registry)
+    counts: Counter[str] = Counter()
+    bad = 0
+    with contextlib.closing(Offline(find_data(common, ref), namespace_of(common))) as offline:
+        journals = list(_chosen(offline, wanted)) if wanted.key is not None else _chosen(offline, wanted)
+        with contextlib.redirect_stdout(sys.stderr):  # what the user's code prints is not an answer
+            registry = _load(ref)
+        for journaled in journals:
+            with contextlib.redirect_stdout(sys.stderr):
+                checked = asyncio.run(_check(registry, journaled))
+            counts[checked.status] += 1
+            bad += not checked.good
+            _show(checked, wanted, common)
+    _sum_up(counts, wanted)
+    if bad:
+        all_of = sum(counts.values())
+        raise Problem(
+            f"{bad} of {all_of} can't go on with {ref.path.name} as it is"
+            if all_of > 1
+            else f"It can't go on with {ref.path.name} as it is"
+        )
+
+
+def _find(named: str | None) -> RegistryRef:
+    try:
+        return find_registry(named, Path.cwd())
+    except RegistryError as error:
+        if named is not None:
+            raise Problem(error.message) from None
+        raise Problem("There is no registry.py here to check against. Name it: --registry FILE") from None
+
+
+def _load(ref: RegistryRef) -> Registry:
+    try:
+        return load_registry(ref)
+    except RegistryError as error:
+        raise Problem(error.message, error.traceback) from None
+
+
+def _chosen(offline: Offline, wanted: Wanted) -> Iterator[Journaled]:
+    if wanted.key is None or wanted.name is None:
+        yield from offline.journals(wanted.name)
+    else:
+        yield offline.journal(require(offline, wanted.name, wanted.key)["actor_id"])
+
+
+async def _check(registry: Registry, journaled: Journaled) -> Checked:
+    row = journaled.row
+    who = (row.name, format_key(row.key), row.id)
+    definition = registry.actors.get(row.name)
+    if definition is None:
+        if not journaled.goes_on:
+            return Checked(*who, Fit.ENDED if journaled.has_workflow else Fit.NO_WORKFLOW)
+        nearest = did_you_mean(row.name, registry.actors)
+        return Checked(*who, "not_in_registry", error=f"The registry has no actor {row.name!r}. {nearest}")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return _reported(who, await check_replay(definition, row, journaled.rows))
+    except StoreError as error:
+        return Checked(*who, "unreadable", error=error.message)
+    except TimeoutError:
+        return Checked(
+            *who,
+            "stuck",
+            error=f"The code waited {PATIENCE:g} s for something that is no verb; that belongs into a step.",
+        )
+
+
+def _reported(who: tuple[str, str, str], report: ReplayReport) -> Checked:
+    told = report.error.metadata if report.error is not None else None
+    around = told.get("around", ()) if isinstance(told, dict) else ()
+    return Checked(
+        *who,
+        report.status,
+        report.entries,
+        report.location,
+        report.expected,
+        report.found,
+        report.site,
+        tuple(around),
+        None if report.error is None else str(report.error),
+    )
+
+
+def _show(checked: Checked, wanted: Wanted, common: Common) -> None:
+    """An object for each; for people only what needs a look, unless they asked about one."""
+    if wanted.as_json:
+        print(json_text(checked.as_json()), flush=True)
+    elif not checked.good or wanted.key is not None:
+        from rivetpy.cli.terminal import show, width
+
+        show(_lines(checked, width()), common.color)
+
+
+def _lines(checked: Checked, width: int) -> Iterator[Text]:
+    from rich.text import Text
+
+    from rivetpy.cli.render_divergence import divergence
+    from rivetpy.cli.terminal import wrap
+
+    status = checked.status.replace("_", " ")
+    who = visible(f"{checked.name} {checked.key}")
+    size = f", {checked.entries} entries" if checked.good and checked.entries else ""
+    yield Text.assemble((who, "bold"), " ", (status, "green" if checked.good else "red"), size)
+    if checked.expected is not None:
+        yield from divergence(checked.as_json(), width)
+    elif checked.error is not None:
+        yield from (Text(line, "red") for line in wrap(checked.error, width, "  "))
+
+
+def _sum_up(counts: Counter[str], wanted: Wanted) -> None:
+    """How many were checked; beside the answers when those are for a program."""
+    if wanted.key is not None:
+        return
+    by_status = ", ".join(
+        f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items(), reverse=True)
+    )
+    total = sum(counts.values())
+    text = f"{total} checked" + (f": {by_status}" if total else ", there are no actors")
+    print(text, file=sys.stderr if wanted.as_json else sys.stdout)

@@ -1,0 +1,134 @@
+"""Going back, giving another chance, ending: what a person may do to a workflow, as changes of its rows.
+
+Pure (spec workflows 12): each takes the rows of an actor nobody runs, and returns the batch that changes them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgpack
+
+from rivetpy.errors import RivetError
+from rivetpy.host.mailbox import pack_message
+from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus, unpack
+from rivetpy.store import ActorRow, Batch
+from rivetpy.workflow import layout
+from rivetpy.workflow import rewind as rewinding
+from rivetpy.workflow.entries import Status, StepEntry
+from rivetpy.workflow.journal import Journal
+
+VERSION = 1
+Rows = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """What a rewind removed, or would remove: locations in the order they were begun."""
+
+    removed: tuple[str, ...]
+    #: The steps among them that had completed and will run again.
+    runs_again: tuple[str, ...]
+    #: Messages that go back into their queue.
+    returned_messages: int
+
+
+def rewind(row: ActorRow, rows: Rows, place: str | None, now: int) -> tuple[Batch, Rewind]:
+    """Remove an entry and every later one (None: all), and keep what was there for `undo`.
+
+    Raises RivetError ``workflow.not_enabled``, ``workflow.entry_not_found``, ``workflow.rolled_back``.
+    """
+    record, journal = _read(row, rows)
+    plan = rewinding.plan(journal, None if place is None else rewinding.find(journal, place))
+    kept = [(key, value) for key, value in rows if key.startswith(layout.JOURNAL) or key == layout.WORKFLOW]
+    rewinding.rewind(journal, plan, now)
+    batch = journal.take()
+    status = WorkflowStatus.RUNNING if any(True for _ in journal) else WorkflowStatus.PENDING
+    batch.puts[layout.WORKFLOW] = WorkflowRecord(status, rewinds=record.rewinds + 1).pack()
+    batch.puts[layout.UNDO] = msgpack.packb([VERSION, kept, [message.id for message in plan.messages]])
+    for message in plan.messages:
+        batch.puts[layout.message_key(message.id)] = pack_message(message)
+    batch.row = _due(row, now)
+    steps = [e for e in plan.removed if isinstance(e, StepEntry) and e.status is Status.COMPLETED]
+    return batch, Rewind(
+        tuple(entry.location for entry in plan.removed),
+        tuple(entry.location for entry in steps),
+        len(plan.messages),
+    )
+
+
+def undo(row: ActorRow, rows: Rows, now: int) -> Batch:
+    """Bring back the journal from before the last rewind. Raises RivetError ``workflow.nothing_to_undo``."""
+    stored = dict(rows)
+    if layout.UNDO not in stored:
+        raise RivetError(
+            "workflow", "nothing_to_undo", f"No rewind of {row.name!r} is there to be undone.", status=409
+        )
+    _, kept, messages = msgpack.unpackb(stored[layout.UNDO])
+    batch = Batch(row.id, prefixes=[layout.JOURNAL], deletes=[layout.UNDO], puts=dict(kept))
+    batch.deletes += [layout.message_key(message) for message in messages]
+    batch.row = _due(row, now)
+    return batch
+
+
+def recover(row: ActorRow, rows: Rows, now: int) -> Batch:
+    """Reset what failed the workflow; a rollback that failed goes on instead.
+
+    Raises RivetError ``workflow.not_failed``, ``workflow.rolled_back``.
+    """
+    record, journal = _read(row, rows)
+    failure = record.failure
+    if record.status is not WorkflowStatus.FAILED or failure is None:
+        raise RivetError(
+            "workflow",
+            "not_failed",
+            f"The workflow of {row.name!r} is {record.status}, not failed.",
+            status=409,
+        )
+    if record.rollback_failure is not None:
+        batch = Batch(row.id)
+        record = dataclasses.replace(record, status=WorkflowStatus.ROLLING_BACK, rollback_failure=None)
+    elif any(isinstance(entry, StepEntry) and entry.rolled_back_at is not None for entry in journal):
+        raise RivetError(
+            "workflow",
+            "rolled_back",
+            f"The workflow of {row.name!r} was rolled back; what it had done is undone. Rewind it to run it anew.",
+            status=409,
+        )
+    else:
+        rewinding.recover(journal, failure)
+        batch = journal.take()
+        record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=record.rewinds)
+    batch.puts[layout.WORKFLOW] = record.pack()
+    batch.row = _due(row, now)
+    return batch
+
+
+def cancel(row: ActorRow, rows: Rows) -> Batch:
+    """End the workflow for good: nothing of it runs or wakes again. Raises RivetError ``workflow.ended``."""
+    record, _ = _read(row, rows)
+    if record.status in ENDED:
+        raise RivetError(
+            "workflow", "ended", f"The workflow of {row.name!r} is {record.status} already.", status=409
+        )
+    cancelled = WorkflowRecord(WorkflowStatus.CANCELLED, rewinds=record.rewinds)
+    return Batch(
+        row.id,
+        puts={layout.WORKFLOW: cancelled.pack()},
+        row=dataclasses.replace(row, awake=False, alarm=None),
+    )
+
+
+def _read(row: ActorRow, rows: Rows) -> tuple[WorkflowRecord, Journal]:
+    stored = dict(rows)
+    if layout.WORKFLOW not in stored:
+        raise RivetError("workflow", "not_enabled", f"Actor {row.name!r} has no workflow.", status=400)
+    journal = Journal(row.id, [item for item in rows if item[0].startswith(layout.JOURNAL)])
+    return unpack(stored[layout.WORKFLOW]), journal
+
+
+def _due(row: ActorRow, now: int) -> ActorRow:
+    """The actor asleep, and to be woken at once."""
+    return dataclasses.replace(row, awake=False, alarm=now)

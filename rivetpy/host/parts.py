@@ -1,0 +1,52 @@
+"""What an awake actor is made of, as its contexts and hooks are handed it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from rivetpy.host.conns import Conns
+from rivetpy.host.core import Core
+from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.inbox import Inbox
+from rivetpy.host.logs import Log
+from rivetpy.host.queues import Queues
+from rivetpy.host.work import Work
+from rivetpy.workflow.failure import failure_of
+
+
+class Outside(Protocol):
+    """What an actor may ask of its host."""
+
+    def sleep_soon(self, actor_id: str) -> None:
+        """Put an actor away once its calls are answered."""
+        ...
+
+    def destroy_soon(self, actor_id: str) -> None:
+        """Destroy an actor once its calls are answered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """One awake actor in its parts."""
+
+    core: Core
+    queues: Queues
+    inbox: Inbox
+    conns: Conns
+    work: Work
+    log: Log
+    outside: Outside
+    watch: Watcher
+
+    def failed(self, what: str, error: BaseException) -> None:
+        """Tell whoever watches of an error that nobody awaits."""
+        tell_failed(self.watch, self.core, what, error)
+
+
+def tell_failed(watch: Watcher, core: Core, what: str, error: BaseException) -> None:
+    """Tell whoever watches that something of an actor failed where nobody awaits it."""
+    text = f"{what} failed: {type(error).__name__}: {error}"
+    watch(HostEvent("actor_failed", core.row, text, logging.ERROR, failure=failure_of(error)))

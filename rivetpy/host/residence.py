@@ -1,0 +1,369 @@
+"""Who is awake: one instance per actor, made on demand, put away when idle, woken by its alarm."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from rivetpy import codec
+from rivetpy.actors import ActorDefinition, Registry
+from rivetpy.clock import Clock, SystemClock
+from rivetpy.codec import Value
+from rivetpy.errors import RivetError, StoreError, actor_not_found
+from rivetpy.host import lifecycle
+from rivetpy.host.conns import Conns
+from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.instance import CUT_OFF, Instance, Rows
+from rivetpy.host.record import WorkflowRecord
+from rivetpy.host.tasks import Tasks
+from rivetpy.host.waking import RETRY_PAUSE, Waker
+from rivetpy.identity import Key, new_id
+from rivetpy.store import ActorRow, Batch, Store
+from rivetpy.workflow import layout
+from rivetpy.workflow.failure import Failure, failure_of
+
+T = TypeVar("T")
+Identity = tuple[str, str, Key]
+
+#: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
+WINDING_UP = 10.0
+
+
+class Residence:
+    """The actors of a registry over a store, in memory as long as something happens to them.
+
+    ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
+    """
+
+    # -- life --------------------------------------------------------------------------------------------
+
+    def __init__(
+        self,
+        registry: Registry,
+        store: Store,
+        clock: Clock | None = None,
+        *,
+        always_replay: bool = False,
+        on_event: Watcher | None = None,
+    ) -> None:
+        self.registry = registry
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._always_replay = always_replay
+        self._watch = on_event or (lambda event: None)
+        self._awake: dict[str, Instance] = {}
+        self._by_identity: dict[Identity, str] = {}
+        self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._crashed: set[str] = set()
+        self._tasks = Tasks()
+        self._watching: asyncio.Task[None] | None = None
+        self._waker = Waker(store, self._clock, self._wake, self._put_off)
+        self._stopping = False
+        self._idle: dict[str, asyncio.TimerHandle] = {}
+        self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
+
+    async def start(self) -> None:
+        """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
+        crashed = await self._store.awake()
+        self._crashed.update(crashed)
+        self._tasks.start(self._waker.wake_all(crashed))
+        self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Put everybody away, within ``grace`` seconds (default: each actor's own). New work is refused."""
+        self._stopping = True
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._tasks.idle(WINDING_UP if grace is None else grace)
+        await asyncio.gather(
+            *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
+        )
+        for conns in list(self._conns.values()):  # of actors that sleep
+            for conn in conns:
+                conn.close(CUT_OFF)
+        await self._tasks.idle(
+            WINDING_UP if grace is None else grace
+        )  # what was asked for meanwhile: a destroy
+
+    def is_awake(self, actor_id: str) -> bool:
+        """Whether the actor is in memory."""
+        return actor_id in self._awake
+
+    # -- making ------------------------------------------------------------------------------------------
+
+    async def get(self, actor_id: str) -> ActorRow | None:
+        """The actor with this id, destroyed or not."""
+        instance = self._awake.get(actor_id)
+        return instance.core.row if instance is not None else await self._store.get(actor_id)
+
+    async def _live_row(self, actor_id: str) -> ActorRow:
+        row = await self.get(actor_id)
+        if row is None or row.destroyed_at is not None:
+            raise actor_not_found(actor_id)
+        return row
+
+    async def _find_or_create(self, identity: Identity, input: Value) -> tuple[ActorRow, bool]:
+        async with self._lock(identity):
+            existing = await self._store.find(*identity)
+            if existing is not None:
+                return existing, False
+            return (await self._create(identity, input)).core.row, True
+
+    async def _create(self, identity: Identity, input: Value) -> Instance:
+        self._refuse_when_stopping()
+        namespace, name, key = identity
+        definition = self.registry.get(name)
+        row = ActorRow(new_id(), namespace, name, key, self._clock.now())
+        rows: dict[bytes, bytes] = {}
+        if input is not None:
+            rows[layout.INPUT] = codec.encode(input)
+        if definition.has_workflow:
+            rows[layout.WORKFLOW] = WorkflowRecord().pack()
+        async with self._lock(row.id):  # found by others before it is awake
+            instance = self._instance(row, definition, sorted(rows.items()))
+            instance.core.newborn = Batch(row.id, puts=rows, row=row)
+            try:
+                await lifecycle.create(instance.parts)
+                await instance.core.be_born()
+            except BaseException:
+                instance.give_up()
+                raise
+            return await self._start(instance, crashed=False, created=True)
+
+    # -- waking ------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _busy(self, actor_id: str) -> AsyncIterator[Instance]:
+        """The actor, awake and kept awake meanwhile."""
+        instance = self._awake.get(actor_id) or await self._wake(actor_id)
+        instance.busy += 1
+        instance.core.activity += 1
+        try:
+            yield instance
+        finally:
+            instance.busy -= 1
+            self._rest(instance)
+
+    async def _wake(self, actor_id: str) -> Instance:
+        return await self._tasks.finish(self._find_or_wake(actor_id))
+
+    async def _find_or_wake(self, actor_id: str) -> Instance:
+        async with self._lock(actor_id):  # also waits for a putting away that is on its way
+            if (instance := self._awake.get(actor_id)) is not None:
+                return instance
+            self._refuse_when_stopping()
+            row = await self._live_row(actor_id)
+            definition = self.registry.get(row.name)
+            rows = await self._store.load(actor_id)
+            if not row.awake:
+                row = dataclasses.replace(row, awake=True, alarm=None)
+                await self._store.commit(Batch(actor_id, row=row))
+            crashed = actor_id in self._crashed
+            self._crashed.discard(actor_id)
+            return await self._start(self._instance(row, definition, rows), crashed=crashed, created=False)
+
+    def _instance(self, row: ActorRow, definition: ActorDefinition, rows: Rows) -> Instance:
+        conns = self._conns.get(row.id)
+        if conns is None:
+            conns = self._conns[row.id] = Conns(definition)
+        return Instance(
+            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, self
+        )
+
+    async def _start(self, instance: Instance, *, crashed: bool, created: bool) -> Instance:
+        row = instance.core.row
+        try:
+            await lifecycle.wake(instance.parts, created=created)
+        except BaseException:
+            instance.give_up()
+            alarm = self._clock.now() + RETRY_PAUSE if instance.runs_by_itself else None
+            await self._store.commit(Batch(row.id, row=dataclasses.replace(row, awake=False, alarm=alarm)))
+            self._waker.changed.set()
+            raise
+        self._awake[row.id] = instance
+        self._by_identity[row.namespace, row.name, row.key] = row.id
+        instance.on_rest = lambda: self._rest(instance)
+        instance.start(crashed=crashed, always_replay=self._always_replay)
+        self._rest(instance)
+        return instance
+
+    # -- putting away ------------------------------------------------------------------------------------
+
+    def _forget(self, instance: Instance) -> None:
+        row = instance.core.row
+        if self._awake.get(row.id) is instance:
+            del self._awake[row.id]
+            self._by_identity.pop((row.namespace, row.name, row.key), None)
+            if (timer := self._idle.pop(row.id, None)) is not None:
+                timer.cancel()
+
+    def _rest(self, instance: Instance) -> None:
+        """The instance may have become idle: see to it in its sleep_timeout."""
+        options = instance.core.definition.options
+        actor_id = instance.actor_id
+        if (
+            options.no_sleep
+            or self._stopping
+            or actor_id in self._idle
+            or self._awake.get(actor_id) is not instance
+        ):
+            return
+        loop = asyncio.get_running_loop()
+        self._idle[actor_id] = loop.call_later(
+            options.sleep_timeout, self._look, instance, instance.core.activity
+        )
+
+    def _look(self, instance: Instance, activity: int) -> None:
+        """One sleep_timeout later: put it away if nothing happened meanwhile."""
+        self._idle.pop(instance.actor_id, None)
+        if instance.resting and instance.core.activity == activity:
+            self._tasks.start(self._put_away_quietly(instance.actor_id))
+        elif not instance.diverged:
+            self._rest(instance)
+
+    async def _put_away_quietly(self, actor_id: str) -> None:
+        with contextlib.suppress(StoreError):  # the instance was given up, and will be woken again
+            await self._put_away(actor_id, None, only_idle=True)
+
+    async def _put_away(self, actor_id: str, grace: float | None, *, only_idle: bool = False) -> None:
+        async with self._lock(actor_id):
+            instance = self._awake.get(actor_id)
+            if instance is None or (only_idle and not instance.resting):
+                return
+            self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
+            with self._coming_back(instance.core.row):
+                await instance.put_away(
+                    instance.core.definition.options.sleep_grace_period if grace is None else grace,
+                    for_good=self._stopping,
+                )
+            self._waker.changed.set()
+
+    def _broken(self, instance: Instance, error: StoreError) -> None:
+        """The store refused a commit: what is in memory is wrong. Start over from what is stored, after a pause."""
+        if self._awake.get(instance.actor_id) is not instance:
+            return
+        self._forget(instance)
+        instance.abandon(error)
+        self._come_back(instance.core.row, error)
+
+    @contextlib.contextmanager
+    def _coming_back(self, row: ActorRow) -> Iterator[None]:
+        """Whatever keeps an actor from leaving memory in order, it must not stay away: its row still says awake."""
+        try:
+            yield
+        except Exception as error:
+            self._come_back(row, error)
+            raise
+
+    def _come_back(self, row: ActorRow, error: Exception) -> None:
+        self._tell(row, f"put away: {_said(error)}", failure_of(error))
+        if not self._stopping:
+            asyncio.get_running_loop().call_later(
+                RETRY_PAUSE / 1000, lambda: self._tasks.start(self._waker.try_wake(row.id))
+            )
+
+    async def _put_off(self, actor_id: str, error: Exception) -> None:
+        """An actor can't be woken: have it tried again later. Raises `StoreError`."""
+        async with self._lock(actor_id):
+            row = await self._store.get(actor_id)
+            if self._stopping or actor_id in self._awake or row is None or row.destroyed_at is not None:
+                return
+            self._tell(row, f"can't be woken: {_said(error)}", failure_of(error))
+            later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
+            await self._store.commit(Batch(actor_id, row=later))
+
+    # -- ending ------------------------------------------------------------------------------------------
+
+    async def _destroy(self, actor_id: str) -> None:
+        async with self._lock(actor_id):
+            row = await self._live_row(actor_id)
+            instance = self._awake.get(actor_id) or await self._for_last_words(row)
+            if instance is not None:
+                self._forget(instance)  # whoever comes now waits for the lock, then finds nobody
+                await instance.end(instance.core.definition.options.sleep_grace_period)
+            gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
+            with self._coming_back(row):
+                await self._store.commit(Batch(actor_id, clear=True, row=gone))
+
+    async def _for_last_words(self, row: ActorRow) -> Instance | None:
+        """A sleeping actor whose on_destroy is to be called."""
+        definition = self.registry.actors.get(row.name)
+        if self._stopping or definition is None or "on_destroy" not in definition.hooks:
+            return None
+        instance = self._instance(row, definition, await self._store.load(row.id))
+        try:
+            await lifecycle.wake(instance.parts, created=False)
+        except Exception as error:  # it shall go all the same
+            instance.parts.failed("waking to be destroyed", error)
+        return instance
+
+    def destroy_soon(self, actor_id: str) -> None:
+        """Destroy an actor on its own wish, once its calls are answered."""
+        self._tasks.start(self._quietly(self._destroy(actor_id)))
+
+    def sleep_soon(self, actor_id: str) -> None:
+        """Put an actor away on its own wish, once its calls are answered."""
+        self._tasks.start(self._quietly(self._put_away(actor_id, None)))
+
+    async def _quietly(self, work: Coroutine[object, object, None]) -> None:
+        with contextlib.suppress(RivetError):  # it is gone already, or was given up and will be woken again
+            await work
+
+    # -- changing from outside ---------------------------------------------------------------------------
+
+    async def _controlled(
+        self, actor_id: str, change: Callable[[ActorRow, Rows], tuple[Batch, T]], *, forced: bool
+    ) -> T:
+        """Put the actor away, change what is stored of it, and bring it back."""
+
+        async def work() -> T:
+            async with self._lock(actor_id):
+                await self._clear_out(actor_id, forced=forced)
+                row = await self._live_row(actor_id)
+                batch, result = change(row, await self._store.load(actor_id))
+                await self._store.commit(batch)
+            await self._wake(actor_id)
+            return result
+
+        return await self._tasks.finish(work())
+
+    async def _clear_out(self, actor_id: str, *, forced: bool) -> None:
+        """Put an actor away that may be in the middle of something; refuse then, unless forced."""
+        instance = self._awake.get(actor_id)
+        if instance is None:
+            return
+        if instance.in_flight and not forced:
+            raise RivetError(
+                "workflow",
+                "in_flight",
+                f"A step of {instance.name!r} is running. Wait for it, or cancel the workflow.",
+                status=409,
+            )
+        self._forget(instance)
+        with self._coming_back(instance.core.row):
+            await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
+
+    def _lock(self, what: object) -> asyncio.Lock:
+        """One lock per actor id or identity, for as long as anybody holds or awaits it."""
+        lock = self._locks.get(what)
+        if lock is None:
+            lock = self._locks[what] = asyncio.Lock()
+        return lock
+
+    def _refuse_when_stopping(self) -> None:
+        if self._stopping:
+            raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
+
+    def _tell(self, row: ActorRow, text: str, failure: Failure) -> None:
+        self._watch(HostEvent("actor_failed", row, text, logging.ERROR, failure=failure))
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, RivetError) else f"{type(error).__name__}: {error}"
