@@ -101,7 +101,11 @@ def test_what_was_caught_reads_the_same_on_replay_and_runs_no_more(always_replay
     world.live(for_a_while)
     world.live(to_the_end)
     assert ran == ["counted"] * 2
-    assert len(told) >= 4 and told[::2] == told[:1] * len(told[::2]) and told[1::2] == told[1:2] * len(told[1::2])
+    assert (
+        len(told) >= 4
+        and told[::2] == told[:1] * len(told[::2])
+        and told[1::2] == told[1:2] * len(told[1::2])
+    )
 
 
 async def a_step(b: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from rivetpy.store import Batch
 from rivetpy.workflow import entries, layout
@@ -55,16 +55,25 @@ class Journal:
     @property
     def undoable(self) -> bool:
         """Whether there may be steps to roll back."""
-        return any(isinstance(e, CheckpointEntry) or (isinstance(e, StepEntry) and e.done is not None) for e in self)
+        return any(
+            isinstance(e, CheckpointEntry) or (isinstance(e, StepEntry) and e.done is not None) for e in self
+        )
 
     def below(self, scope: str) -> list[Entry]:
         """The entries anywhere in a scope, in the order they were begun."""
         return [entry for entry in self if entry.location.startswith(scope + "/")]
 
-    def unanswered(self) -> set[int]:
-        """Ids of the messages that were received and wait to be completed: theirs is no one else's."""
+    def unanswered(self, without: Collection[Entry] = ()) -> set[int]:
+        """Ids of the messages that were received and wait to be completed: theirs is no one else's.
+
+        Not counting what the entries ``without`` received.
+        """
+        passed = {entry.location for entry in without}
         return {
-            message.id for entry in self if isinstance(entry, MessageEntry) for message in entry.unanswered
+            message.id
+            for entry in self
+            if isinstance(entry, MessageEntry) and entry.location not in passed
+            for message in entry.unanswered
         }
 
     def put(self, rows: dict[bytes, bytes]) -> None:

@@ -71,7 +71,7 @@ class Run:
         self.diverged: HistoryDivergedError | None = None
         self.refused: StoreError | None = None
         #: How verbs were used that could not be replayed, even if user code swallows the error.
-        self._misuse: str | None = None
+        self.misuse: str | None = None
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: With `always_replay`: what the pass was left for.
         self.held: tuple[Wait, ...] = ()
@@ -93,7 +93,7 @@ class Run:
         self.leaving = self.closing
         self.waits.clear()
         self.held = ()
-        self._misuse = None
+        self.misuse = None
         self.handlers.clear()
         self._flows = 1
 
@@ -130,16 +130,16 @@ class Run:
 
     def misused(self, message: str) -> WorkflowUsageError:
         """Remember that verbs were used in a way that could not be replayed: the workflow fails with this."""
-        self._misuse = self._misuse or message
+        self.misuse = self.misuse or message
         return WorkflowUsageError(message)
 
     def check_misuse(self) -> None:
         """Raise again what user code swallowed."""
-        if self._misuse is None:
+        if self.misuse is None:
             return
         if is_cancelled():
             raise asyncio.CancelledError  # whatever cancels this task is not over
-        raise WorkflowUsageError(self._misuse)
+        raise WorkflowUsageError(self.misuse)
 
     # -- committing --------------------------------------------------------------------------------------
 

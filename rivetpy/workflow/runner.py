@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 from rivetpy import codec
 from rivetpy.workflow import events, rollback
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopped
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopped, WorkflowUsageError
 from rivetpy.workflow.failure import failure_of
 from rivetpy.workflow.location import ROOT
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended, described
@@ -87,7 +88,15 @@ async def _pass(run: Run) -> Outcome:
         raise
     except BaseException as error:  # a SystemExit would end the engine, and the next one, and the next
         outcome = Failed(failure_of(error))
-    return _settled(run, outcome)
+    return _settled(run, _blamed(run, outcome))
+
+
+def _blamed(run: Run, outcome: Outcome) -> Outcome:
+    """What failed because verbs were misused says so first."""
+    if run.misuse is None or not isinstance(outcome, Failed) or run.misuse in str(outcome.failure):
+        return outcome
+    failure = failure_of(WorkflowUsageError(run.misuse))
+    return Failed(dataclasses.replace(failure, causes=(outcome.failure,)))
 
 
 def _settled(run: Run, outcome: Outcome) -> Outcome:
