@@ -215,3 +215,22 @@ def test_a_plan_of_on_create_is_there_from_the_beginning() -> None:
         assert await host.call(actor_id, "calls", []) == [[0.0, "first"]]
 
     with_host(scheduler(on_create=on_create), script)
+
+
+def test_a_cancelled_workflow_leaves_the_actors_calls_to_come() -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.sleep("long", 1e6)
+
+    store = MemoryStore()
+
+    async def script(host: Host) -> None:
+        actor_id = await make(host)
+        await host.call(actor_id, "after", [50, "x"])
+        await host.cancel(actor_id)
+        await host.sleep(actor_id)
+        row = await host.get(actor_id)
+        assert row is not None and row.alarm == EPOCH + 50_000
+        await asyncio.sleep(60)
+        assert await host.call(actor_id, "calls", []) == [[50.0, "x"]]
+
+    with_host(scheduler(run=workflow(flow)), script, store)

@@ -162,3 +162,61 @@ class ActorContext:
 
 #: What is reached for by a workflow that was not made one.
 _VERBS = frozenset({"step", "loop", "sleep_until", "join", "race", "try_step", "try_block"})
+<<<<<<< HEAD
+=======
+
+
+class StepData:
+    """The actor as one attempt of a step changes it; the kernel commits it with the step."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._core = parts.core
+        self.touched = False
+        self.sends: list[tuple[str, bytes]] = []
+        self.events: list[Event] = []
+
+    @property
+    def state(self) -> Value:
+        """The durable state."""
+        self._touch()
+        return self._core.state
+
+    @state.setter
+    def state(self, value: Value) -> None:
+        self._touch()
+        self._core.state = value
+
+    @property
+    def vars(self) -> Value:
+        """What the actor keeps for this life only."""
+        return self._core.vars
+
+    def _touch(self) -> None:
+        if not self.touched:
+            self.touched = True
+            self._core.step_touched(self)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not (self.touched or self.sends or self.events)
+
+    def send(self, queue: str, body: Value) -> None:
+        """Check the message now; it is enqueued with the step."""
+        self.sends.append((queue, self._parts.queues.checked_body(queue, body, len(self.sends))))
+
+    def abandon(self) -> None:
+        """Nothing more comes of this attempt."""
+        self.discard()
+        self._core.step_settled(self)
+
+    def broadcast(self, event: str, args: Sequence[Value]) -> None:
+        """Check the event now; it leaves when the step is recorded."""
+        self.events.append(self._parts.conns.event(event, args))
+
+    def discard(self) -> None:
+        """Forget what a failed attempt sent."""
+        self.sends.clear()
+        self.events.clear()
+>>>>>>> main

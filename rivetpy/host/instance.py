@@ -157,6 +157,9 @@ class Instance:
     def release(self, message_ids: Collection[int]) -> None:
         self.queues.release(message_ids)
 
+    def put_back(self, messages: Sequence[Message]) -> dict[bytes, bytes]:
+        return self.queues.put_back(messages)
+
     def report(self, event: events.Event) -> None:
         self._watch(
             HostEvent(event.kind, self.core.row, event.text, event.level, event.location, event.failure)

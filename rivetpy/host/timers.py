@@ -9,6 +9,7 @@ from rivetpy.clock import Alarm, Clock
 from rivetpy.codec import Value
 from rivetpy.host import actions, cron, schedule
 from rivetpy.host.context import ActorContext
+from rivetpy.host.due import due_at
 from rivetpy.host.parts import Parts
 from rivetpy.host.rows import Changes, Table
 from rivetpy.workflow import layout
@@ -57,7 +58,7 @@ class Timers:
                 if data is None:
                     self._due.pop(key, None)
                 else:
-                    self._due[key] = _due(key, data)
+                    self._due[key] = due_at(key, data)
         return touched
 
     def _set_alarm(self) -> None:
@@ -76,10 +77,6 @@ class Timers:
                 self._running.add(key)
                 self._begin(key)
         self._set_alarm()
-
-
-def _due(key: bytes, data: bytes) -> int:
-    return schedule.unpack(data).due if key.startswith(layout.CALL) else cron.unpack(data).due
 
 
 def call(parts: Parts, key: bytes) -> Coroutine[Value, Value, None]:

@@ -51,6 +51,10 @@ class ActorData(Protocol):
         """Enqueue to the actor itself, once the step is recorded."""
         ...
 
+    def abandon(self) -> None:
+        """The attempt ends without a record: nothing more comes of it, and nobody has to wait for it."""
+        ...
+
     def broadcast(self, event: str, args: Sequence[Value]) -> None:
         """Send an event to the actor's subscribers, once the step is recorded."""
         ...
@@ -111,6 +115,10 @@ class Port(Protocol):
 
     def release(self, message_ids: Collection[int]) -> None:
         """Unanswered messages may be received again: who held them is gone."""
+        ...
+
+    def put_back(self, messages: Sequence[Message]) -> dict[bytes, bytes]:
+        """Messages that were taken for good wait again; the rows to be committed next."""
         ...
 
     def report(self, event: Event) -> None:
