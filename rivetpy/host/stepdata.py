@@ -69,6 +69,11 @@ class StepData:
         """Check the event now; it leaves when the step is recorded."""
         self.events.append(self._parts.conns.event(event, args))
 
+    def abandon(self) -> None:
+        """Nothing more comes of this attempt."""
+        self.discard()
+        self._core.step_settled(self)
+
     def discard(self) -> None:
         """Forget what a failed attempt sent."""
         self.sends.clear()
