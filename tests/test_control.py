@@ -270,6 +270,40 @@ def test_recover_in_a_join_runs_only_the_branch_that_failed() -> None:
     assert world.view().workflow.output == {"good": "good", "bad": "bad"} and ran == ["bad"]
 
 
+def test_recover_forgets_what_was_done_because_of_the_failure() -> None:
+    async def flow(ctx: Any) -> Any:
+        async def once(loop: Any) -> Any:
+            try:
+                await loop.step("fragile", note, "fragile", max_retries=0)
+            except Exception:
+                await loop.step("clean up", note, "clean up")
+                raise
+            return Loop.break_("fine")
+
+        try:
+            return await ctx.loop("l", once)
+        except Exception:
+            await ctx.queue.next("tell me")
+            await ctx.step("report", note, "report")
+            raise
+
+    broken.add("fragile")
+    world = world_of(flow)
+
+    async def script(host: Host, actor_id: str) -> None:
+        await host.send(actor_id, "work", "told")
+        await until(host, actor_id)
+
+    world.live(script)
+    assert ran == ["fragile", "clean up", "report"]
+    broken.clear()
+    ran.clear()
+    world.live(recovered)
+    assert ran == ["fragile"] and world.view().workflow.output == "fine"
+    assert [entry.location for entry in world.journal()] == ["l", "l/~0/fragile"]
+    assert [message.id for message in world.view().queue] == [1]
+
+
 def test_recover_is_for_failed_workflows() -> None:
     world = counted()
     with pytest.raises(RivetError, match="is completed, not failed"):

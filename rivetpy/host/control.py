@@ -6,18 +6,19 @@ Pure (spec workflows 12): each takes the rows of an actor nobody runs, and retur
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgpack
 
 from rivetpy.errors import RivetError
+from rivetpy.host.due import next_due
 from rivetpy.host.mailbox import pack_message
 from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus, unpack
 from rivetpy.store import ActorRow, Batch
 from rivetpy.workflow import layout
 from rivetpy.workflow import rewind as rewinding
-from rivetpy.workflow.entries import Status, StepEntry
+from rivetpy.workflow.entries import Message, Status, StepEntry
 from rivetpy.workflow.journal import Journal
 
 VERSION = 1
@@ -48,8 +49,7 @@ def rewind(row: ActorRow, rows: Rows, place: str | None, now: int) -> tuple[Batc
     status = WorkflowStatus.RUNNING if any(True for _ in journal) else WorkflowStatus.PENDING
     batch.puts[layout.WORKFLOW] = WorkflowRecord(status, rewinds=record.rewinds + 1).pack()
     batch.puts[layout.UNDO] = msgpack.packb([VERSION, kept, [message.id for message in plan.messages]])
-    for message in plan.messages:
-        batch.puts[layout.message_key(message.id)] = pack_message(message)
+    _put_back(batch, plan.messages)
     batch.row = _due(row, now)
     steps = [e for e in plan.removed if isinstance(e, StepEntry) and e.status is Status.COMPLETED]
     return batch, Rewind(
@@ -98,8 +98,9 @@ def recover(row: ActorRow, rows: Rows, now: int) -> Batch:
             status=409,
         )
     else:
-        rewinding.recover(journal, failure)
+        messages = rewinding.recover(journal, failure)
         batch = journal.take()
+        _put_back(batch, messages)
         record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=record.rewinds)
     batch.puts[layout.WORKFLOW] = record.pack()
     batch.row = _due(row, now)
@@ -117,8 +118,14 @@ def cancel(row: ActorRow, rows: Rows) -> Batch:
     return Batch(
         row.id,
         puts={layout.WORKFLOW: cancelled.pack()},
-        row=dataclasses.replace(row, awake=False, alarm=None),
+        row=dataclasses.replace(row, awake=False, alarm=next_due(rows)),
     )
+
+
+def _put_back(batch: Batch, messages: Iterable[Message]) -> None:
+    """What removed queue waits had received goes back into the queue."""
+    for message in messages:
+        batch.puts[layout.message_key(message.id)] = pack_message(message)
 
 
 def _read(row: ActorRow, rows: Rows) -> tuple[WorkflowRecord, Journal]:

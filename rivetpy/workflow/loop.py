@@ -111,8 +111,7 @@ async def _iterate(
     result = iterate(inner, state)
     if inspect.isawaitable(result):
         result = await result
-    if not scope.run.leaving:
-        inner.close()
+    inner.finish()
     if isinstance(result, Continue | Break):
         return result
     if result is not None:

@@ -121,22 +121,57 @@ def _back_to_iteration(journal: Journal, entry: LoopEntry, index: int) -> None:
     entry.iteration, entry.output = index, None
 
 
-def recover(journal: Journal, failure: Failure) -> list[str]:
-    """Give the entries a failure comes from another chance; their locations."""
-    reset = []
-    for place in dict.fromkeys(failure.locations()):
-        entry = journal.at(place)
-        if entry is None or entry.status not in (Status.FAILED, Status.EXHAUSTED):
-            continue
-        entry.completed_at = None
-        if isinstance(entry, StepEntry):
-            entry.status, entry.attempts, entry.retry_at = Status.PENDING, 0, None
-            entry.failure, entry.reason = None, None
-        elif isinstance(entry, JoinEntry | RaceEntry):
-            entry.status = Status.RUNNING
-            for name, branch in entry.branches.items():
-                if branch.status is Status.FAILED:
-                    entry.branches[name] = Branch()
+def recover(journal: Journal, failure: Failure) -> list[Message]:
+    """Give the entries a failure comes from another chance, and forget what was done because they had failed.
+
+    Returns the messages that what is forgotten had received.
+    """
+    failed = [entry for place in dict.fromkeys(failure.locations()) if (entry := _failed(journal, place))]
+    messages: list[Message] = []
+    for entry in failed:
+        messages += _forget_after(journal, entry)
+    for entry in failed:
+        _reset(entry)
         journal.write(entry)
-        reset.append(place)
-    return reset
+    return messages
+
+
+def _failed(journal: Journal, place: str) -> Entry | None:
+    entry = journal.at(place)
+    return entry if entry is not None and entry.status in (Status.FAILED, Status.EXHAUSTED) else None
+
+
+def _forget_after(journal: Journal, failed: Entry) -> list[Message]:
+    """Remove what follows a failed entry in its own scope and those around it: code that ran because it failed.
+
+    Sibling branches are no such code. Returns the messages that were received there.
+    """
+    scopes = {locations.ROOT, locations.split(failed.location)[0]}
+    scopes |= {f"{place}/{part}" for place, part in locations.ancestors(failed.location)}
+    later = [
+        entry
+        for entry in journal
+        if entry.seq > failed.seq and entry.kind is not Kind.ITERATION
+        if locations.split(entry.location)[0] in scopes
+    ]
+    messages = []
+    for entry in later:
+        below = [other for other in journal if other.location.startswith(entry.location + "/")]
+        messages += [m for gone in (entry, *below) if isinstance(gone, MessageEntry) for m in gone.messages]
+        journal.remove(entry.location)
+        if entry.kind in FRAMES:
+            journal.drop_scope(entry.location)
+    return messages
+
+
+def _reset(entry: Entry) -> None:
+    """Bring a failed entry back to where it began."""
+    entry.completed_at = None
+    if isinstance(entry, StepEntry):
+        entry.status, entry.attempts, entry.retry_at = Status.PENDING, 0, None
+        entry.failure, entry.reason = None, None
+    elif isinstance(entry, JoinEntry | RaceEntry):
+        entry.status = Status.RUNNING
+        for name, branch in entry.branches.items():
+            if branch.status is Status.FAILED:
+                entry.branches[name] = Branch()
