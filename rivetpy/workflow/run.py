@@ -68,6 +68,8 @@ class Run:
         self.closing = False
         #: What still runs is being cancelled: the time to leave in peace is over.
         self.given_up = False
+        #: What to say of a verb that was called and never awaited.
+        self.forgotten: str | None = None
         self.diverged: HistoryDivergedError | None = None
         self.refused: StoreError | None = None
         self.waits: dict[Wait, asyncio.Future[None]] = {}
@@ -91,6 +93,7 @@ class Run:
     def begin_pass(self) -> None:
         """The function starts from the top."""
         self.leaving = self.closing
+        self.forgotten = None
         self.waits.clear()
         self.held = ()
         self.armed = False

@@ -64,8 +64,10 @@ async def _pass(run: Run) -> Outcome:
     run.crashed = False
     outcome: Outcome
     try:
-        output = codec.encode(await run.function(scope))
+        value = await run.function(scope)
+        output = codec.encode(value)
         if not run.leaving:
+            scope.go_on()
             scope.close()
         await run.flush()
         outcome = Completed(output)

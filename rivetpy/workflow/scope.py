@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from rivetpy.workflow import location as locations
 from rivetpy.workflow.entries import FRAMES, INITIAL, Entry, Kind
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Recorded, Stopped, WorkflowUsageError
+from rivetpy.workflow.errors import (
+    Evicted,
+    HistoryDivergedError,
+    Recorded,
+    Stopped,
+    UsedTwiceError,
+    WorkflowUsageError,
+)
 from rivetpy.workflow.port import ActorData
 from rivetpy.workflow.waits import Wait
 
@@ -143,9 +150,7 @@ class Scope:
         location = locations.child(self.location, part)
         site = self._site()
         if part in self._used:
-            raise self._diverged(
-                location, f"{_described(kind, name)} again", f"it, used at {self._used[part]}", site
-            )
+            raise self.run.diverge(UsedTwiceError(location, kind, self._used[part], site))
         self._used[part] = site
         self.unvisited.discard(part)
         return location, site
@@ -201,10 +206,23 @@ class Scope:
 
     # -- order -------------------------------------------------------------------------------------------
 
-    def begin(self, name: str) -> None:
-        """A verb starts. Raises where verbs may not be used, or where the workflow is being put away."""
+    def go_on(self) -> None:
+        """Raises `Evicted` where the workflow is being put away, and where a verb before this was never awaited."""
         if self.run.leaving or self.frontier.cancelled:
             raise Evicted
+        if self.run.forgotten is not None:
+            raise WorkflowUsageError(self.run.forgotten)
+
+    def forget(self, verb: str, site: str) -> None:
+        """A verb was called here and can't be awaited any more: the workflow may not go on as if it had been."""
+        if not (self.run.leaving or self.frontier.cancelled or self.run.forgotten):
+            self.run.forgotten = (
+                f"{verb}(…) was called without `await`, so nothing was done ({site}). Write: await {verb}(…)"
+            )
+
+    def begin(self, name: str) -> None:
+        """A verb starts. Raises where verbs may not be used, or where the workflow is being put away."""
+        self.go_on()
         if self._closed:
             raise WorkflowUsageError(
                 f"{name!r} uses the context of a scope that is over; use the context passed to the function it is in."
