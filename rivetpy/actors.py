@@ -172,6 +172,18 @@ class ActorDefinition:
 
         return add if function is None else add(function)
 
+    def find_action(self, name: str) -> Action:
+        """The action of this name. Raises RivetError ``actor.action_not_found``, naming the nearest."""
+        function = self.actions.get(name)
+        if function is None:
+            raise RivetError(
+                "actor",
+                "action_not_found",
+                f"Action `{name}` was not found. {did_you_mean(name, self.actions)}",
+                {"action": name},
+            )
+        return function
+
     def add_action(self, name: str, function: Action) -> None:
         """Add an action; `DefinitionError` for a bad name, a name used twice or something not callable."""
         _check_name("action", name)

@@ -49,11 +49,12 @@ def _big_int(value: int) -> msgpack.ExtType:
 
 
 def _datetime(value: dt.datetime) -> msgpack.ExtType:
-    if value.utcoffset() is None:
+    offset = value.utcoffset()
+    if offset is None:
         raise Refused("a naive datetime; give it a zone, e.g. datetime.now(timezone.utc).")
     text = value.isoformat()
     zone = value.tzinfo
-    if type(zone) is dt.timezone:
+    if type(zone) is dt.timezone and not offset.microseconds:  # Python reads +00:00:00.000001 as UTC
         return _ext(_DATETIME, text.encode())
     if isinstance(zone, ZoneInfo) and zone.key:
         text = f"{text}[{zone.key}]"

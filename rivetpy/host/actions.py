@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from rivetpy import codec
 from rivetpy.calling import misfit
 from rivetpy.codec import Value
-from rivetpy.errors import RivetError, did_you_mean
+from rivetpy.errors import RivetError
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
 from rivetpy.host.usercode import at_most, no_exit
@@ -23,14 +23,7 @@ async def call(core: Core, context: ActorContext, action: str, args: Sequence[Va
     Raises RivetError ``actor.action_not_found``, ``invalid_request``, ``action_timed_out``, `EncodeError` for an
     answer or a state that can't be stored, and whatever the action raises.
     """
-    function = core.definition.actions.get(action)
-    if function is None:
-        raise RivetError(
-            "actor",
-            "action_not_found",
-            f"Action `{action}` was not found. {did_you_mean(action, core.definition.actions)}",
-            {"action": action},
-        )
+    function = core.definition.find_action(action)
     respond = core.definition.hooks.get("on_before_action_response")
 
     def finish(output: Value) -> Value:
@@ -73,10 +66,10 @@ async def perform(
         return codec.reread(value)[1] if plain else value
     finally:
         if context.touched:
-            await _commit(core, before, interleaved)
+            await _commit(core, context, before, interleaved)
 
 
-async def _commit(core: Core, before: bytes | None, interleaved: bool) -> None:
+async def _commit(core: Core, context: ActorContext, before: bytes | None, interleaved: bool) -> None:
     """Make the change durable. Never a running step's change before its entry (spec workflows 2): where the two
     can't be told apart, the answer waits for the step."""
     change = None if core.cell is None else core.cell.change()
@@ -84,4 +77,4 @@ async def _commit(core: Core, before: bytes | None, interleaved: bool) -> None:
         return
     if before is not None or interleaved or core.changing:
         await core.steps_settled()
-    await core.write_state()
+    await core.write_state(context.stage_along)

@@ -12,9 +12,9 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
-from rivetpy.host import actions, connections, lifecycle
+from rivetpy.host import actions, connections, lifecycle, timers
 from rivetpy.host.conns import Closed, Conn, Conns
-from rivetpy.host.context import ActorContext, StepData
+from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
@@ -25,8 +25,11 @@ from rivetpy.host.parts import Outside, Parts, tell_failed
 from rivetpy.host.queues import Queues
 from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus
 from rivetpy.host.record import unpack as unpack_record
+from rivetpy.host.rows import DirectRows, Table
 from rivetpy.host.runloop import RunLoop
 from rivetpy.host.senders import Senders
+from rivetpy.host.stepdata import StepData
+from rivetpy.host.timers import Timers
 from rivetpy.host.view import ActorView
 from rivetpy.host.work import Work
 from rivetpy.identity import format_key
@@ -81,7 +84,20 @@ class Instance:
             self._rested,
             lambda what, error: tell_failed(watch, self.core, what, error),
         )
-        self.parts = Parts(self.core, self.queues, self.inbox, conns, self.work, self.log, outside, watch)
+        table = Table(rows, (layout.KV, layout.CALL, layout.CRON))
+        self.timers = Timers(table, clock)
+        self.parts = Parts(
+            self.core,
+            self.queues,
+            self.inbox,
+            conns,
+            self.work,
+            table,
+            DirectRows(self.core, table),
+            self.log,
+            outside,
+            watch,
+        )
         self.run: Run | None = None
         self._loop = RunLoop(self.parts)
         #: How many calls are being answered.
@@ -124,15 +140,11 @@ class Instance:
             await self.core.write(batch)
             return
         try:
-            if data.touched:
-                self.core.stage_state(batch)
-            messages = [self.queues.stage(batch, queue, body) for queue, body in data.sends]
+            messages = data.stage(batch)
             await self.core.write(batch)
         finally:
             self.core.step_settled(data)
-        self.queues.arrived(messages)
-        for event in data.events:
-            self.parts.conns.deliver(event)
+        data.recorded(messages)
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         await self.queues.complete(batch, message, response)
@@ -144,6 +156,9 @@ class Instance:
 
     def release(self, message_ids: Collection[int]) -> None:
         self.queues.release(message_ids)
+
+    def put_back(self, messages: Sequence[Message]) -> dict[bytes, bytes]:
+        return self.queues.put_back(messages)
 
     def report(self, event: events.Event) -> None:
         self._watch(
@@ -199,7 +214,8 @@ class Instance:
     # -- the workflow's life -----------------------------------------------------------------------------
 
     def start(self, *, crashed: bool, always_replay: bool) -> None:
-        """Begin the run handler; a workflow from its journal, if it has not ended."""
+        """Begin the run handler, a workflow from its journal if it has not ended; and the calls that are due."""
+        self.timers.start(self._begin_call)
         if self.core.definition.loop is not None:
             self._loop.start()
         workflow = self.core.definition.run
@@ -224,6 +240,16 @@ class Instance:
         self._task = asyncio.get_running_loop().create_task(
             self._live(self.run), name=f"workflow {self.name}"
         )
+
+    def _begin_call(self, key: bytes) -> None:
+        """Make a call that is due."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            if not task.cancelled():  # only at the end of this life, and the next makes the call anew
+                task.exception()  # of the store, which the host was told of
+                self.timers.done(key)
+
+        self.work.keep_awake(timers.call(self.parts, key)).add_done_callback(done)
 
     async def _live(self, run: Run) -> Outcome:
         outcome: Outcome = Suspended(())
@@ -280,7 +306,9 @@ class Instance:
             status = WorkflowStatus.SLEEPING if waits else WorkflowStatus.RUNNING
             self.record = WorkflowRecord(status, waits=waits, rewinds=self.record.rewinds)
             batch.puts[layout.WORKFLOW] = self.record.pack()
-        core.row = dataclasses.replace(core.row, awake=False, alarm=self._alarm(waits))
+        alarms = (self._alarm(waits), self.timers.next_due())
+        alarm = min((alarm for alarm in alarms if alarm is not None), default=None)
+        core.row = dataclasses.replace(core.row, awake=False, alarm=alarm)
         batch.row = core.row
         await core.leave(batch)
 
@@ -297,6 +325,7 @@ class Instance:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace
         self.core.abort.set()
+        self.timers.stop()
         self.queues.senders.abandon(error)
         if self.core.definition.loop is not None:
             waits = await self._loop.close(deadline)
@@ -324,6 +353,7 @@ class Instance:
         """Nothing that still runs here may change anything any more."""
         self.core.gone = True
         self.core.abort.set()
+        self.timers.stop()
         self.core.settle_all()
         self._loop.give_up()
         self.work.give_up()
@@ -332,7 +362,8 @@ class Instance:
     @property
     def runs_by_itself(self) -> bool:
         """Whether there is something that begins without being called."""
-        return self.core.definition.has_workflow or self.core.definition.loop is not None
+        definition = self.core.definition
+        return definition.has_workflow or definition.loop is not None or self.timers.next_due() is not None
 
     async def _close_workflow(self, grace: float) -> tuple[Wait, ...] | None:
         """Close the run; what it waited for, or None when there is no workflow to come back to."""

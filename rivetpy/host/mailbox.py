@@ -102,6 +102,10 @@ class Mailbox:
             bisect.insort(self._waiting, message, key=_BY_ID)
         return released
 
+    def put_back(self, message: Message) -> None:
+        """A message that was taken for good waits again."""
+        bisect.insort(self._waiting, message, key=_BY_ID)
+
     def drop(self, batch: Batch, ids: Collection[int] | None) -> list[Message]:
         """Delete waiting messages (None: all of them); those a workflow holds stay."""
         gone = [message for message in self._waiting if ids is None or message.id in ids]

@@ -12,6 +12,7 @@ from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import Log
 from rivetpy.host.queues import Queues
+from rivetpy.host.rows import DirectRows, Table
 from rivetpy.host.work import Work
 from rivetpy.workflow.failure import failure_of
 
@@ -37,6 +38,8 @@ class Parts:
     inbox: Inbox
     conns: Conns
     work: Work
+    table: Table
+    rows: DirectRows
     log: Log
     outside: Outside
     watch: Watcher

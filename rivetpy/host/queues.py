@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from rivetpy import codec
+from rivetpy.clock import TimeLimit
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
 from rivetpy.host.core import Core
-from rivetpy.host.mailbox import Mailbox
+from rivetpy.host.mailbox import Mailbox, pack_message
 from rivetpy.host.senders import Seen, Senders
 from rivetpy.host.tasks import Tasks
 from rivetpy.store import Batch
+from rivetpy.workflow import layout
 from rivetpy.workflow.entries import Message
 
 
@@ -60,7 +62,7 @@ class Queues:
         if seen is not None and seen.completed:
             return SendResult("completed", None if seen.response is None else codec.decode(seen.response))
         try:
-            async with asyncio.timeout(timeout):
+            async with TimeLimit(self._core.clock, timeout):
                 return SendResult("completed", codec.decode(await self.senders.wait(message)))
         except TimeoutError:
             return SendResult("timedOut")
@@ -145,6 +147,13 @@ class Queues:
         """Unanswered messages may be received again."""
         for message in self.mailbox.release(ids):
             self._on_arrival(message.queue)
+
+    def put_back(self, messages: Collection[Message]) -> dict[bytes, bytes]:
+        """Messages that were received wait again; their rows, to be committed at once."""
+        for message in messages:
+            self.mailbox.put_back(message)
+            self._on_arrival(message.queue)
+        return {layout.message_key(message.id): pack_message(message) for message in messages}
 
     async def drop(self, ids: Collection[int] | None) -> int:
         """Delete waiting messages (None: all of them); how many."""

@@ -102,5 +102,8 @@ class _Nowhere:
     def release(self, message_ids: Collection[int]) -> None:
         pass
 
+    def put_back(self, messages: Sequence[Message]) -> dict[bytes, bytes]:
+        return {}
+
     def report(self, event: Event) -> None:
         pass

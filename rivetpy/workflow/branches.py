@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from rivetpy import codec
 from rivetpy.codec import Value
@@ -13,7 +13,7 @@ from rivetpy.workflow import location as locations
 from rivetpy.workflow.entries import Branch, JoinEntry, RaceEntry, Status
 from rivetpy.workflow.errors import Evicted, Signal, Stopped
 from rivetpy.workflow.failure import failure_of
-from rivetpy.workflow.scope import Scope
+from rivetpy.workflow.scope import Scope, is_cancelled
 
 #: A branch, waiting for its scope.
 BranchFunction = Callable[[Scope], Value]
@@ -35,21 +35,21 @@ class Branches:
             loop.create_task(self._run(name, function), name=f"branch {entry.location}/{name}"): name
             for name, function in functions.items()
         }
-        scope.run.branches_begin(len(self._tasks))
+        if self._tasks:
+            scope.run.branches_begin(len(self._tasks))
 
     async def _run(self, name: str, function: BranchFunction) -> bytes:
         """One branch; its encoded result."""
         inner = self._scope.inner(branch_scope(self._entry, name), self._frontiers[name])
         result = function(inner)
         value = await result if inspect.isawaitable(result) else result
-        if not self._scope.run.leaving:
-            inner.close()
+        inner.finish()
         return codec.encode(value)
 
     async def ended(self) -> list[str]:
         """Wait for the next branches to end and note how; their names in the order they were given.
 
-        [] when none is left. Raises the signal a branch ended with; whoever calls must then `cancel` the rest.
+        [] when none is left. Raises the signal a branch ended with; whoever calls must then `end` the rest.
         """
         if not self._tasks:
             return []
@@ -73,26 +73,37 @@ class Branches:
         self._scope.run.branch_ended(last=not self._tasks, decided=decided)
         return name
 
-    async def cancel(self) -> None:
-        """End what still runs, and wait until its tasks are gone and their ``finally`` ran."""
-        names = list(self._tasks.values())
-        for name in names:
-            self._frontiers[name].cancel()
-        while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            done, _ = await asyncio.wait(self._tasks, timeout=_AGAIN)
-            for task in done:
-                name = self._tasks.pop(task)
-                if not task.cancelled():
-                    task.exception()  # whatever a cancelled branch raises while it cleans up, it lost
-                self._entry.branches[name].status = Status.CANCELLED
-                self._scope.run.branch_ended(last=not self._tasks, decided=True)
+    async def end(self) -> None:
+        """Wait until nothing is left of the branches that still run, whoever cancels this meanwhile.
 
-    def release(self, names: Iterable[str]) -> None:
-        """What cancelled branches received and did not complete may be received again."""
-        for name in names:
-            self._scope.run.port.release(self._frontiers[name].open_messages)
+        They are cancelled, and their ``finally`` runs; when the run is put away in peace they leave by themselves.
+        """
+        in_peace = self._scope.run.in_peace and not self._scope.frontier.cancelled and not is_cancelled()
+        interrupted = False
+        while self._tasks:
+            if not in_peace:
+                self._cancel()
+            try:
+                done, _ = await asyncio.wait(self._tasks, timeout=None if in_peace else _AGAIN)
+            except asyncio.CancelledError:
+                in_peace, interrupted = False, True
+                continue
+            for task in done:
+                self._gone(task)
+        if interrupted:
+            raise asyncio.CancelledError
+
+    def _cancel(self) -> None:
+        for task, name in self._tasks.items():
+            self._frontiers[name].cancel()
+            task.cancel()
+
+    def _gone(self, task: asyncio.Task[bytes]) -> None:
+        name = self._tasks.pop(task)
+        if not task.cancelled():
+            task.exception()  # whatever a cancelled branch raises while it cleans up, it lost
+        self._entry.branches[name].status = Status.CANCELLED
+        self._scope.run.branch_ended(last=not self._tasks, decided=True)
 
 
 def branch_scope(entry: JoinEntry | RaceEntry, name: str) -> str:

@@ -85,7 +85,7 @@ async def try_block(
             output = await _run(scope, entry, function)
         except (Exception, BaseExceptionGroup) as error:
             source = _source(error)
-            if source not in catch:
+            if source not in catch or scope.leaving:
                 raise
             _finish(scope, entry, Status.FAILED, failure=failure_of(error), source=source)
         else:
@@ -97,8 +97,7 @@ async def _run(scope: Scope, entry: BlockEntry, function: Callable[[Scope], Valu
     inner = scope.inner(entry.location)
     result = function(inner)
     value = await result if inspect.isawaitable(result) else result
-    if not scope.run.leaving:
-        inner.close()
+    inner.finish()
     return codec.encode(value)
 
 

@@ -175,7 +175,8 @@ class WorkflowContext:
 
     @promised
     async def rollback_checkpoint(self, name: str) -> None:
-        """From here on, steps with ``rollback`` are undone when the workflow fails (spec workflows 9)."""
+        """From here on, in this scope and those within, steps with ``rollback`` are undone when the workflow fails
+        (spec workflows 9)."""
         await rollbacks.rollback_checkpoint(self._scope, name)
 
     @promised

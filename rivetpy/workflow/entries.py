@@ -169,6 +169,11 @@ class MessageEntry(Entry):
     #: Ids of the completable messages that were completed.
     completed: list[int] = field(default_factory=list)
 
+    @property
+    def unanswered(self) -> list[Message]:
+        """The completable messages that wait to be completed."""
+        return [m for m in self.messages if m.id not in self.completed] if self.completable else []
+
 
 @dataclass(slots=True)
 class Branch:

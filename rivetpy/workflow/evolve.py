@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rivetpy.workflow.entries import Kind, Status, VersionEntry
+from rivetpy.workflow.entries import Entry, Kind, MessageEntry, Status, VersionEntry
 from rivetpy.workflow.scope import Scope, verb
 
 #: What a run that had passed a gate before the gate was written is held to.
@@ -21,7 +21,18 @@ async def removed(scope: Scope, name: str, original_type: str) -> None:
     if kind is None:
         kinds = ", ".join(kind for kind in Kind if kind is not Kind.ITERATION)
         raise ValueError(f"removed {name!r}: original_type is one of {kinds}; not {original_type!r}")
-    scope.pass_by(kind, name)
+    entry = scope.pass_by(kind, name)
+    if entry is not None and not scope.run.dry:
+        _let_go(scope, entry)
+
+
+def _let_go(scope: Scope, entry: Entry) -> None:
+    """What the code that was here received and did not complete may be received again."""
+    journal = scope.run.journal
+    gone = [entry, *journal.below(entry.location)]
+    held = {m.id for each in gone if isinstance(each, MessageEntry) for m in each.unanswered}
+    if held:
+        scope.run.port.release(held - journal.unanswered(gone))
 
 
 @verb

@@ -47,7 +47,7 @@ async def _run(scope: Scope, entry: JoinEntry, functions: Mapping[str, BranchFun
                     entry
                 )  # put off: until the next commit the branch's entries lead here again
     finally:
-        await branches.cancel()
+        await branches.end()
 
 
 def _result(entry: JoinEntry) -> dict[str, Value]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from rivetpy.store import Batch
 from rivetpy.workflow import entries, layout
-from rivetpy.workflow.entries import Entry, MessageEntry
+from rivetpy.workflow.entries import CheckpointEntry, Entry, MessageEntry, StepEntry
 from rivetpy.workflow.location import split
 
 
@@ -52,15 +52,33 @@ class Journal:
         self._keep(entry)
         self._puts[layout.entry_key(entry.location)] = entries.pack(entry)
 
-    def unanswered(self) -> set[int]:
-        """Ids of the messages that were received and wait to be completed: theirs is no one else's."""
+    @property
+    def undoable(self) -> bool:
+        """Whether there may be steps to roll back."""
+        return any(
+            isinstance(e, CheckpointEntry) or (isinstance(e, StepEntry) and e.done is not None) for e in self
+        )
+
+    def below(self, scope: str) -> list[Entry]:
+        """The entries anywhere in a scope, in the order they were begun."""
+        return [entry for entry in self if entry.location.startswith(scope + "/")]
+
+    def unanswered(self, without: Collection[Entry] = ()) -> set[int]:
+        """Ids of the messages that were received and wait to be completed: theirs is no one else's.
+
+        Not counting what the entries ``without`` received.
+        """
+        passed = {entry.location for entry in without}
         return {
             message.id
             for entry in self
-            if isinstance(entry, MessageEntry) and entry.completable
-            for message in entry.messages
-            if message.id not in entry.completed
+            if isinstance(entry, MessageEntry) and entry.location not in passed
+            for message in entry.unanswered
         }
+
+    def put(self, rows: dict[bytes, bytes]) -> None:
+        """Take other rows of the actor into the next commit."""
+        self._puts |= rows
 
     def delete(self, keys: list[bytes]) -> None:
         """Take the deletion of other rows of the actor into the next commit."""

@@ -77,7 +77,7 @@ async def loop(
         entry.state = None if state is STATELESS else codec.encode(state)
         run.journal.write(entry)  # travels with the first thing an iteration commits
     while True:
-        scope.go_on()
+        run.check_misuse()
         commits = run.commits
         result = await _iterate(scope, entry, entry.iteration, entry.state, iterate, name)
         if isinstance(result, Break):
@@ -112,8 +112,7 @@ async def _iterate(
     result = iterate(inner, state)
     if inspect.isawaitable(result):
         result = await result
-    if not scope.run.leaving:
-        inner.close()
+    inner.finish()
     if isinstance(result, Continue | Break):
         return result
     if result is not None:

@@ -10,6 +10,7 @@ from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.identity import Key
 from rivetpy.store import Batch
+from rivetpy.workflow.abilities import KeyValues, Schedule
 from rivetpy.workflow.entries import Message
 from rivetpy.workflow.events import Event
 from rivetpy.workflow.failure import Failure
@@ -32,12 +33,26 @@ class ActorData(Protocol):
         ...
 
     @property
+    def kv(self) -> KeyValues:
+        """Durable values by key; changed with the step."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """Actions to be called later; changed with the step."""
+        ...
+
+    @property
     def untouched(self) -> bool:
         """Whether nothing was reached for, so there is nothing to commit."""
         ...
 
     def send(self, queue: str, body: Value) -> None:
         """Enqueue to the actor itself, once the step is recorded."""
+        ...
+
+    def abandon(self) -> None:
+        """The attempt ends without a record: nothing more comes of it, and nobody has to wait for it."""
         ...
 
     def broadcast(self, event: str, args: Sequence[Value]) -> None:
@@ -100,6 +115,10 @@ class Port(Protocol):
 
     def release(self, message_ids: Collection[int]) -> None:
         """Unanswered messages may be received again: who held them is gone."""
+        ...
+
+    def put_back(self, messages: Sequence[Message]) -> dict[bytes, bytes]:
+        """Messages that were taken for good wait again; the rows to be committed next."""
         ...
 
     def report(self, event: Event) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow.branches import Branches, BranchFunction, begin, branch_scope, check_branches
-from rivetpy.workflow.entries import RaceEntry, Status
+from rivetpy.workflow.entries import Kind, MessageEntry, RaceEntry, Status
 from rivetpy.workflow.errors import RaceError, Stopped
 from rivetpy.workflow.scope import Scope, verb
 
@@ -23,8 +23,9 @@ async def race(scope: Scope, name: str, functions: Mapping[str, BranchFunction])
         if scope.run.dry:
             raise Stopped
         await scope.record(entry)
-    elif scope.run.rolling_back and entry.winner is not None and entry.winner in functions:
-        await _run(scope, entry, {entry.winner: functions[entry.winner]})
+    elif scope.run.rolling_back:  # for the handlers of what is still recorded
+        left = {name: function for name, function in functions.items() if entry.winner in (None, name)}
+        await _run(scope, entry, left)
     return _result(entry)
 
 
@@ -38,16 +39,31 @@ async def _run(scope: Scope, entry: RaceEntry, functions: Mapping[str, BranchFun
                 entry.winner = winners[0]
                 break
     finally:
-        await branches.cancel()
+        await branches.end()
     if scope.run.dry:
         return
     for name, branch in entry.branches.items():
         if entry.winner is not None and name != entry.winner:
-            scope.run.journal.drop_scope(branch_scope(entry, name))
+            _forget(scope, branch_scope(entry, name))
             if branch.status is not Status.FAILED:
                 branch.status, branch.output = Status.CANCELLED, None
-            branches.release([name])
     entry.finish(Status.FAILED if entry.winner is None else Status.COMPLETED, scope.run.port.clock.now())
+
+
+def _forget(scope: Scope, location: str) -> None:
+    """The entries of a branch that lost go. What it received waits again, where nothing came of it: a completable
+    message that it did not complete, any other after which no step was recorded."""
+    run = scope.run
+    entries = run.journal.below(location)
+    last_step = max((entry.seq for entry in entries if entry.kind is Kind.STEP), default=-1)
+    received = [entry for entry in entries if isinstance(entry, MessageEntry)]
+    run.port.release([message.id for entry in received for message in entry.unanswered])
+    run.journal.drop_scope(location)
+    run.journal.put(
+        run.port.put_back(
+            [m for e in received if not e.completable and e.seq > last_step for m in e.messages]
+        )
+    )
 
 
 def _result(entry: RaceEntry) -> tuple[str, Value]:

@@ -20,7 +20,7 @@ from rivetpy.workflow.step import DEFAULT, Problem, attempt
 async def rollback_checkpoint(scope: Scope, name: str) -> None:
     """Arm rolling back: steps from here on may have handlers."""
     entry = scope.visit(CheckpointEntry, name)
-    scope.run.armed = True
+    scope.arm()
     if not entry.finished:
         entry.finish(Status.COMPLETED, scope.run.port.clock.now())
         scope.run.journal.write(entry)  # means nothing before a step is recorded, so it travels with that

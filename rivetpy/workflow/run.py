@@ -7,17 +7,16 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from rivetpy.clock import Alarm
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, StoreError
 from rivetpy.workflow import events
 from rivetpy.workflow.entries import Message, StepEntry
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError, WorkflowUsageError
 from rivetpy.workflow.events import ErrorEvent, ErrorHook
 from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.port import ActorData, Port
-from rivetpy.workflow.scope import Scope
+from rivetpy.workflow.scope import Scope, is_cancelled
 from rivetpy.workflow.waits import Wait
 
 
@@ -68,10 +67,10 @@ class Run:
         self.closing = False
         #: What still runs is being cancelled: the time to leave in peace is over.
         self.given_up = False
-        #: What to say of a verb that was called and never awaited.
-        self.forgotten: str | None = None
         self.diverged: HistoryDivergedError | None = None
         self.refused: StoreError | None = None
+        #: How verbs were used that could not be replayed, even if user code swallows the error.
+        self.misuse: str | None = None
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: With `always_replay`: what the pass was left for.
         self.held: tuple[Wait, ...] = ()
@@ -79,8 +78,6 @@ class Run:
         self.bodies = 0
         #: How often the journal went on in this life.
         self.commits = 0
-        #: Steps may be rolled back from here on.
-        self.armed = False
         #: The pass goes no further than the journal: nothing new begins, nothing is written.
         self.dry = False
         #: A dry pass that goes over everything that is kept, to collect rollback handlers.
@@ -93,10 +90,9 @@ class Run:
     def begin_pass(self) -> None:
         """The function starts from the top."""
         self.leaving = self.closing
-        self.forgotten = None
         self.waits.clear()
         self.held = ()
-        self.armed = False
+        self.misuse = None
         self.handlers.clear()
         self._flows = 1
 
@@ -114,6 +110,11 @@ class Run:
             if not future.done():
                 future.set_exception(Evicted())
 
+    @property
+    def in_peace(self) -> bool:
+        """Whether the pass is left, and what still runs may finish first."""
+        return self.leaving and self.diverged is None and self.refused is None
+
     def diverge(self, error: HistoryDivergedError) -> HistoryDivergedError:
         """Remember that the code does not fit, even if user code swallows the error."""
         self.diverged = self.diverged or error
@@ -125,6 +126,19 @@ class Run:
         self.refused = error
         self.leave()
         return Evicted()
+
+    def misused(self, message: str) -> WorkflowUsageError:
+        """Remember that verbs were used in a way that could not be replayed: the workflow fails with this."""
+        self.misuse = self.misuse or message
+        return WorkflowUsageError(message)
+
+    def check_misuse(self) -> None:
+        """Raise again what user code swallowed."""
+        if self.misuse is None:
+            return
+        if is_cancelled():
+            raise asyncio.CancelledError  # whatever cancels this task is not over
+        raise WorkflowUsageError(self.misuse)
 
     # -- committing --------------------------------------------------------------------------------------
 
@@ -238,7 +252,7 @@ class Run:
             return
         future = asyncio.get_running_loop().create_future()
         self.waits[wait] = future
-        alarm = None if wait.deadline is None else Alarm(self.port.clock, wait.deadline, _resolve(future))
+        alarm = None if wait.deadline is None else self.port.clock.call_at(wait.deadline, _resolve(future))
         try:
             await future
         except Evicted:
@@ -259,9 +273,3 @@ def _resolve(future: asyncio.Future[None]) -> Callable[[], None]:
             future.set_result(None)
 
     return resolve
-
-
-def is_cancelled() -> bool:
-    """Whether somebody cancelled this task; a CancelledError may also come from what user code awaited."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 from rivetpy import codec
 from rivetpy.workflow import events, rollback
-from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopped
+from rivetpy.workflow.errors import Evicted, HistoryDivergedError, Signal, Stopped, WorkflowUsageError
 from rivetpy.workflow.failure import failure_of
 from rivetpy.workflow.location import ROOT
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended, described
-from rivetpy.workflow.run import Run, is_cancelled
-from rivetpy.workflow.scope import Frontier, Scope
+from rivetpy.workflow.run import Run
+from rivetpy.workflow.scope import Frontier, Scope, is_cancelled
 
 
 async def execute(run: Run) -> Outcome:
@@ -21,7 +22,7 @@ async def execute(run: Run) -> Outcome:
     outcome = await _passes(run)
     if isinstance(outcome, Failed):
         await run.tell(events.WorkflowErrorEvent(outcome.failure))
-        return await _roll_back(run, outcome) if run.armed else outcome
+        return await _roll_back(run, outcome) if run.journal.undoable else outcome
     return outcome
 
 
@@ -64,10 +65,9 @@ async def _pass(run: Run) -> Outcome:
     run.crashed = False
     outcome: Outcome
     try:
-        value = await run.function(scope)
-        output = codec.encode(value)
+        output = codec.encode(await run.function(scope))
         if not run.leaving:
-            scope.go_on()
+            run.check_misuse()
             scope.close()
         await run.flush()
         outcome = Completed(output)
@@ -88,13 +88,21 @@ async def _pass(run: Run) -> Outcome:
         raise
     except BaseException as error:  # a SystemExit would end the engine, and the next one, and the next
         outcome = Failed(failure_of(error))
-    return _settled(run, outcome)
+    return _settled(run, _blamed(run, outcome))
+
+
+def _blamed(run: Run, outcome: Outcome) -> Outcome:
+    """What failed because verbs were misused says so first."""
+    if run.misuse is None or not isinstance(outcome, Failed) or run.misuse in str(outcome.failure):
+        return outcome
+    failure = failure_of(WorkflowUsageError(run.misuse))
+    return Failed(dataclasses.replace(failure, causes=(outcome.failure,)))
 
 
 def _settled(run: Run, outcome: Outcome) -> Outcome:
     """What the pass really came to, when user code swallowed or replaced a signal."""
     if run.diverged is not None:
-        if not isinstance(outcome, Diverged):
+        if not isinstance(outcome, Diverged | Suspended):
             run.port.report(events.signal_swallowed(described(outcome)))
         return Diverged(run.diverged)
     if run.refused is not None:

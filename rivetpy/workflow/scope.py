@@ -10,12 +10,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from rivetpy.workflow import events
 from rivetpy.workflow import location as locations
 from rivetpy.workflow.entries import FRAMES, INITIAL, Entry, Kind
 from rivetpy.workflow.errors import (
     Evicted,
     HistoryDivergedError,
     Recorded,
+    Signal,
     Stopped,
     UsedTwiceError,
     WorkflowUsageError,
@@ -88,6 +90,9 @@ class Scope:
         self._task = asyncio.current_task()
         self._busy: str | None = None
         self._closed = False
+        self._armed = False
+        #: A verb of this scope raised a signal of the engine, which nobody may keep from passing.
+        self._signalled = False
 
     def inner(self, location: str, frontier: Frontier | None = None) -> Scope:
         """A scope within this one; with a frontier of its own when it is a branch."""
@@ -206,23 +211,22 @@ class Scope:
 
     # -- order -------------------------------------------------------------------------------------------
 
-    def go_on(self) -> None:
-        """Raises `Evicted` where the workflow is being put away, and where a verb before this was never awaited."""
-        if self.run.leaving or self.frontier.cancelled:
-            raise Evicted
-        if self.run.forgotten is not None:
-            raise WorkflowUsageError(self.run.forgotten)
-
     def forget(self, verb: str, site: str) -> None:
         """A verb was called here and can't be awaited any more: the workflow may not go on as if it had been."""
-        if not (self.run.leaving or self.frontier.cancelled or self.run.forgotten):
-            self.run.forgotten = (
+        if not self.leaving:
+            self.run.misused(
                 f"{verb}(…) was called without `await`, so nothing was done ({site}). Write: await {verb}(…)"
             )
 
     def begin(self, name: str) -> None:
         """A verb starts. Raises where verbs may not be used, or where the workflow is being put away."""
-        self.go_on()
+        if self.leaving:
+            raise Evicted
+        self._check_use(name)
+        self._busy = name
+
+    def _check_use(self, name: str) -> None:
+        self.run.check_misuse()
         if self._closed:
             raise WorkflowUsageError(
                 f"{name!r} uses the context of a scope that is over; use the context passed to the function it is in."
@@ -234,20 +238,51 @@ class Scope:
                 "use ctx.join (not asyncio.gather)."
             )
         if asyncio.current_task() is not self._task:
-            raise WorkflowUsageError(
+            raise self.run.misused(
                 f"{name!r} was started in another task (asyncio.gather, create_task, wait_for, TaskGroup). Verbs of a "
                 "workflow run one after another; to run some at once use ctx.join, for the first of some ctx.race."
             )
-        self._busy = name
 
-    def end(self) -> None:
-        """The verb is over."""
+    def arm(self) -> None:
+        """Steps may be rolled back from here on, in this scope and those within: the ones a replay goes through too."""
+        self._armed = True
+
+    @property
+    def armed(self) -> bool:
+        """Whether a step here may have a rollback handler."""
+        return self._armed or (self.parent is not None and self.parent.armed)
+
+    def end(self, name: str, error: BaseException | None) -> None:
+        """The verb is over, or ended by this."""
         self._busy = None
+        if isinstance(error, Signal):
+            self._signalled = True
+        elif isinstance(error, asyncio.CancelledError) and not self.leaving and is_cancelled():
+            self.run.misused(
+                f"{name!r} was cancelled from outside (asyncio.timeout, wait_for, Task.cancel). When that happens is "
+                "not recorded, so it could not be replayed. Use ctx.race with ctx.sleep, or the verb's own timeout."
+            )
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the function must end here: the run is put away, or this flow of it lost a race."""
+        return self.run.leaving or self.frontier.cancelled
 
     @property
     def replaying(self) -> bool:
         """Whether recorded entries are still to come here or further out."""
         return bool(self.unvisited) or (self.parent is not None and self.parent.replaying)
+
+    def finish(self) -> None:
+        """The function of a scope within the workflow returned. What it returns counts only when it may end here.
+
+        Raises `Evicted` where it had to leave and went on, `HistoryDivergedError` where it left something out.
+        """
+        if self.leaving:
+            if self._signalled and self.run.diverged is None and not self.frontier.cancelled:
+                self.run.port.report(events.signal_swallowed(f"returned from {self.location}"))
+            raise Evicted
+        self.close()
 
     def close(self) -> None:
         """The scope is over: everything recorded in it must have been visited."""
@@ -260,6 +295,12 @@ class Scope:
                 self._describe_unvisited(),
                 self._site(),
             )
+
+
+def is_cancelled() -> bool:
+    """Whether somebody cancelled this task; a CancelledError may also come from what user code awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _described(kind: Kind, name: str) -> str:
@@ -275,8 +316,11 @@ def verb(
     async def guarded(scope: Scope, name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
         scope.begin(name)
         try:
-            return await function(scope, name, *args, **kwargs)
-        finally:
-            scope.end()
+            result = await function(scope, name, *args, **kwargs)
+        except BaseException as error:
+            scope.end(name, error)
+            raise
+        scope.end(name, None)
+        return result
 
     return guarded

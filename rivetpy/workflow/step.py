@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rivetpy import codec
 from rivetpy.calling import misfit
+from rivetpy.clock import TimeLimit
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError
 from rivetpy.workflow import events
@@ -29,8 +30,8 @@ from rivetpy.workflow.errors import (
 )
 from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.port import ActorData
-from rivetpy.workflow.run import RollbackHandler, Run, is_cancelled
-from rivetpy.workflow.scope import Scope, verb
+from rivetpy.workflow.run import RollbackHandler, Run
+from rivetpy.workflow.scope import Scope, is_cancelled, verb
 from rivetpy.workflow.stepcontext import StepContext
 from rivetpy.workflow.waits import Wait
 
@@ -115,7 +116,7 @@ async def step(
     """Look up, replay, wait, perform, record."""
     if not callable(function):
         raise _no_function(name, function)
-    if rollback is not None and not scope.run.armed:
+    if rollback is not None and not scope.armed:
         raise RollbackCheckpointError(name)
     entry = scope.visit(StepEntry, name)
     if not entry.finished:
@@ -154,7 +155,13 @@ async def _try(
         entry.started_at = run.port.clock.now()
         entry.attempts += 1
         data = run.port.open_step()
-        outcome = await attempt(run, entry, data, function, args, options)
+        try:
+            outcome = await attempt(run, entry, data, function, args, options)
+        finally:
+            if scope.frontier.cancelled:
+                data.abandon()
+        if scope.frontier.cancelled:  # it lost a race, and swallowed its cancellation
+            raise Evicted
         if isinstance(outcome, Result):
             if rollback is not None:
                 entry.done = run.journal.next_seq()
@@ -200,7 +207,7 @@ async def attempt(
     options: StepOptions,
 ) -> Result | Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
-    limit = asyncio.timeout(options.timeout)
+    limit = TimeLimit(run.port.clock, options.timeout)
     context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
     run.bodies += 1
     try:
