@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from rivetpy import codec
+from rivetpy.clock import TimeLimit
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
 from rivetpy.host.core import Core
@@ -61,7 +62,7 @@ class Queues:
         if seen is not None and seen.completed:
             return SendResult("completed", None if seen.response is None else codec.decode(seen.response))
         try:
-            async with asyncio.timeout(timeout):
+            async with TimeLimit(self._core.clock, timeout):
                 return SendResult("completed", codec.decode(await self.senders.wait(message)))
         except TimeoutError:
             return SendResult("timedOut")

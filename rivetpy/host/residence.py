@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition, Registry
-from rivetpy.clock import Clock, SystemClock
+from rivetpy.clock import Clock, SystemClock, Timer
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import lifecycle
@@ -69,7 +69,7 @@ class Residence:
         self._watching: asyncio.Task[None] | None = None
         self._waker = Waker(store, self._clock, self._wake, self._put_off)
         self._stopping = False
-        self._idle: dict[str, asyncio.TimerHandle] = {}
+        self._idle: dict[str, Timer] = {}
         self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
 
@@ -224,9 +224,9 @@ class Residence:
             or self._awake.get(actor_id) is not instance
         ):
             return
-        loop = asyncio.get_running_loop()
-        self._idle[actor_id] = loop.call_later(
-            options.sleep_timeout, self._look, instance, instance.core.activity
+        activity = instance.core.activity
+        self._idle[actor_id] = self._clock.call_later(
+            options.sleep_timeout, lambda: self._look(instance, activity)
         )
 
     def _look(self, instance: Instance, activity: int) -> None:
@@ -274,9 +274,10 @@ class Residence:
     def _come_back(self, row: ActorRow, error: Exception) -> None:
         self._tell(row, f"put away: {_said(error)}", failure_of(error))
         if not self._stopping:
-            asyncio.get_running_loop().call_later(
-                RETRY_PAUSE / 1000, lambda: self._tasks.start(self._waker.try_wake(row.id))
-            )
+            self._clock.call_later(RETRY_PAUSE / 1000, lambda: self._try_again(row.id))
+
+    def _try_again(self, actor_id: str) -> None:
+        self._tasks.start(self._waker.try_wake(actor_id))
 
     async def _put_off(self, actor_id: str, error: Exception) -> None:
         """An actor can't be woken: have it tried again later. Raises `StoreError`."""

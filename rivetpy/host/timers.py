@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 
 from rivetpy import codec
-from rivetpy.clock import Alarm, Clock
+from rivetpy.clock import Clock, Timer
 from rivetpy.codec import Value
 from rivetpy.host import actions, cron, schedule
 from rivetpy.host.context import ActorContext
@@ -22,7 +22,7 @@ class Timers:
         self._clock = clock
         self._due: dict[bytes, int] = {}
         self._running: set[bytes] = set()
-        self._alarm: Alarm | None = None
+        self._alarm: Timer | None = None
         self._begin: Callable[[bytes], None] | None = None
         self._note(dict(table.items(layout.CALL) + table.items(layout.CRON)))
         table.on_change = self._changed
@@ -67,7 +67,7 @@ class Timers:
             self._alarm = None
         waiting = [due for key, due in self._due.items() if key not in self._running]
         if self._begin is not None and waiting:
-            self._alarm = Alarm(self._clock, min(waiting), self._ring)
+            self._alarm = self._clock.call_at(min(waiting), self._ring)
 
     def _ring(self) -> None:
         now = self._clock.now()

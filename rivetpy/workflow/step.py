@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from rivetpy import codec
+from rivetpy.clock import TimeLimit
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError
 from rivetpy.workflow import events
@@ -203,7 +204,7 @@ async def attempt(
     options: StepOptions,
 ) -> Result | Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
-    limit = asyncio.timeout(options.timeout)
+    limit = TimeLimit(run.port.clock, options.timeout)
     context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
     run.bodies += 1
     try:
