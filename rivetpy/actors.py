@@ -83,6 +83,7 @@ class ActorDefinition:
         create_state: Callable[..., Value] | None = None,
         vars: Value = None,
         conn_state: Value = None,
+        db: bool = False,
         queues: dict[str, QueueDefinition] | None = None,
         events: dict[str, EventDefinition] | None = None,
         hooks: Hooks | None = None,
@@ -92,6 +93,7 @@ class ActorDefinition:
         self.create_state = create_state
         self.vars = vars
         self.conn_state = conn_state
+        self.db = db
         self.queues = queues or {}
         self.events = events or {}
         self.hooks: Hooks = hooks or {}
@@ -138,7 +140,8 @@ class ActorDefinition:
             self.loop = run
         else:
             raise DefinitionError(
-                f"run is workflow(fn) or an async def run(c), not {run!r}: write run=workflow(…)."
+                f"run is workflow(fn) or an async def run(c), not {getattr(run, '__qualname__', repr(run))}: "
+                "write run=workflow(…)."
             )
 
     def hook(self, function: A) -> A:
@@ -149,11 +152,13 @@ class ActorDefinition:
         if name in self.hooks:
             raise DefinitionError(f"hook {name} is defined twice.")
         hooking.check(name, function)
-        self._check_twice(name)
+        self._check_hook(name)
         self.hooks[name] = function  # type: ignore[literal-required] # it is one of them
         return function
 
-    def _check_twice(self, name: str) -> None:
+    def _check_hook(self, name: str) -> None:
+        if name == "on_migrate" and not self.db:
+            raise DefinitionError("on_migrate is for the actor's database: write actor(db=True, …).")
         given = {"create_vars": self.vars, "create_conn_state": self.conn_state}.get(name)
         if given is not None:
             raise DefinitionError(f"give {name.removeprefix('create_')} or {name}, not both.")
@@ -203,6 +208,7 @@ def actor(
     create_state: Callable[..., Value] | None = None,
     vars: Value = None,
     conn_state: Value = None,
+    db: bool = False,
     queues: Mapping[str, QueueDefinition] | None = None,
     events: Mapping[str, EventDefinition] | None = None,
     actions: Mapping[str, Action] | None = None,
@@ -214,8 +220,8 @@ def actor(
 
     ``state`` is a dict, or a dataclass, pydantic model or msgspec struct (class or instance);
     ``create_state(c, input)`` makes it per actor instead. ``run`` is `workflow` (fn), or a plain
-    ``async def run(c)``. ``vars`` and ``conn_state`` are copied for every life of an actor and every connection;
-    the rest are the hooks of `Hooks`.
+    ``async def run(c)``. ``db``: the actor has an SQLite database of its own. ``vars`` and ``conn_state`` are copied
+    for every life of an actor and every connection; the rest are the hooks of `Hooks`.
 
     Raises `DefinitionError` with the rule and the fix for anything that could not work.
     """
@@ -228,18 +234,22 @@ def actor(
         raise DefinitionError(f"create_state is a function (c, input), not {create_state!r}.")
     if options is not None and not isinstance(options, ActorOptions):
         raise DefinitionError(f"options is ActorOptions(…), not {options!r}.")
+    if not isinstance(db, bool):
+        raise DefinitionError(f"db is True for an SQLite database of the actor's own, not {db!r}.")
     definition = ActorDefinition(
         shape=state_shape(state) if state is not None else AnyState() if create_state is not None else None,
         create_state=create_state,
         vars=_copyable("vars", vars),
         conn_state=_copyable("conn_state", conn_state),
+        db=db,
         queues=_declared("queue", queues or {}, QueueDefinition),
         events=_declared("event", events or {}, EventDefinition),
         hooks=hooking.checked(hooks),
         options=options,
     )
     for name in hooks:
-        definition._check_twice(name)
+        definition._check_hook(name)
+    _by_name("action", actions or {})
     for name, function in (actions or {}).items():
         definition.add_action(name, function)
     if run is not None:
@@ -272,7 +282,13 @@ def _takes_workflow_context(function: RunLoop) -> bool:
     return any("WorkflowContext" in str(kind) for kind in function.__annotations__.values())
 
 
+def _by_name(what: str, given: object) -> None:
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"{what}s are a dict by name, {{'name': {what}(…)}}, not {given!r}.")
+
+
 def _declared(what: str, given: Mapping[str, D], kind: type[D]) -> dict[str, D]:
+    _by_name(what, given)
     for name, definition in given.items():
         _check_name(what, name)
         if not isinstance(definition, kind):

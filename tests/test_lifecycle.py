@@ -33,6 +33,7 @@ def diary(log: list[Any], **more: Any) -> Any:
         log.append(("on_wake", c.vars))
 
     return actor(
+        db=True,
         on_migrate=lambda c: log.append("on_migrate"),
         create_state=lambda c, given: log.append(("create_state", given)) or {"n": given},
         on_create=lambda c: log.append(("on_create", c.state, c.input)),

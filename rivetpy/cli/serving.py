@@ -12,7 +12,7 @@ from rivetpy.actors import Registry
 from rivetpy.cli.eventlog import EventLog, set_up_logging
 from rivetpy.cli.launch import Launch, Report, actors_report
 from rivetpy.cli.listening import is_loopback
-from rivetpy.config import DATABASE, load_registry
+from rivetpy.config import ACTOR_FILES, DATABASE, load_registry
 from rivetpy.engine.app import create_app
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
@@ -49,7 +49,13 @@ async def _serve(
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     store = SqliteStore.open(launch.data_dir / DATABASE, Durability(launch.durability))
     listener = socket.socket(fileno=launch.socket_fd)
-    host = Host(registry, store, always_replay=launch.strict_replay, on_event=events.show)
+    host = Host(
+        registry,
+        store,
+        always_replay=launch.strict_replay,
+        on_event=events.show,
+        files=launch.data_dir / ACTOR_FILES,
+    )
     app = create_app(
         host,
         token=os.environ.get("RIVET_TOKEN") or None,

@@ -6,17 +6,14 @@ import datetime as dt
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from rivetpy.client.calls import Call
+from rivetpy.client.calls import Call, Transport
 from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.errors import RivetError
 from rivetpy.identity import key_of
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.jsonvalue import Value
-
-if TYPE_CHECKING:
-    from rivetpy.client.http import HttpTransport
 
 T = TypeVar("T")
 
@@ -27,7 +24,7 @@ class Client:
     Use it as ``async with create_client(…) as client``, or `close` it.
     """
 
-    def __init__(self, requests: Requests, transport: HttpTransport) -> None:
+    def __init__(self, requests: Requests, transport: Transport) -> None:
         self._requests = requests
         self._transport = transport
 

@@ -2,6 +2,7 @@
 
 from rivetpy.config.loading import load_registry, user_traceback
 from rivetpy.config.places import (
+    ACTOR_FILES,
     DATABASE,
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -13,6 +14,7 @@ from rivetpy.config.places import (
 from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
 
 __all__ = [
+    "ACTOR_FILES",
     "DATABASE",
     "DEFAULT_HOST",
     "DEFAULT_PORT",

@@ -13,6 +13,8 @@ from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6420
 DATABASE = "journal.db"
+#: The folder of the actors' own databases.
+ACTOR_FILES = "actors"
 
 
 def data_dir(

@@ -17,6 +17,7 @@ from rivetpy.host.rows import Changes
 from rivetpy.host.schedule import Schedule
 from rivetpy.identity import Key
 from rivetpy.store import Batch
+from rivetpy.workflow.abilities import Database
 from rivetpy.workflow.errors import WorkflowUsageError
 
 
@@ -68,6 +69,11 @@ class ActorContext:
     def kv(self) -> KeyValues:
         """Durable values by key."""
         return KeyValues(self._parts.rows)
+
+    @property
+    def db(self) -> Database:
+        """The actor's own SQLite database."""
+        return self._parts.db
 
     @property
     def schedule(self) -> Schedule:

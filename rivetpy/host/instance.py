@@ -16,6 +16,7 @@ from rivetpy.host import actions, connections, lifecycle, timers
 from rivetpy.host.conns import Closed, Conn, Conns
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
+from rivetpy.host.database import Database, NoDatabase
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import actor_log
@@ -66,6 +67,7 @@ class Instance:
         watch: Watcher,
         on_broken: Callable[[Instance, StoreError], None],
         conns: Conns,
+        db: Database | NoDatabase,
         outside: Outside,
     ) -> None:
         stored = dict(rows)
@@ -94,6 +96,7 @@ class Instance:
             self.work,
             table,
             DirectRows(self.core, table),
+            db,
             self.log,
             outside,
             watch,
@@ -310,12 +313,16 @@ class Instance:
         alarm = min((alarm for alarm in alarms if alarm is not None), default=None)
         core.row = dataclasses.replace(core.row, awake=False, alarm=alarm)
         batch.row = core.row
-        await core.leave(batch)
+        try:
+            await core.leave(batch)
+        finally:
+            await self.parts.db.close()
 
     async def end(self, grace: float) -> None:
         """The actor is destroyed: stop everything within ``grace`` seconds, on_destroy last."""
         await self._close("on_destroy", grace, actor_not_found(self.actor_id), DESTROYED)
         self.core.gone = True
+        await self.parts.db.close()
 
     async def _close(
         self, hook: str, grace: float, error: RivetError, end: Closed | None
@@ -357,6 +364,7 @@ class Instance:
         self.core.settle_all()
         self._loop.give_up()
         self.work.give_up()
+        self.parts.db.give_up()
         self.queues.senders.abandon(self.core.restarting())
 
     @property

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rivetpy.host.conns import Conns
 from rivetpy.host.core import Core
+from rivetpy.host.database import Database, NoDatabase
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import Log
@@ -40,6 +41,7 @@ class Parts:
     work: Work
     table: Table
     rows: DirectRows
+    db: Database | NoDatabase
     log: Log
     outside: Outside
     watch: Watcher

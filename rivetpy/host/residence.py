@@ -9,6 +9,7 @@ import logging
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from rivetpy import codec
@@ -19,6 +20,7 @@ from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import lifecycle
 from rivetpy.host.conns import Conns
 from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.files import Files
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
@@ -33,11 +35,14 @@ Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
 WINDING_UP = 10.0
+#: What is dropped gets no longer than this to notice (seconds).
+CUT_OFF_SECONDS = 1.0
 
 
 class Residence:
     """The actors of a registry over a store, in memory as long as something happens to them.
 
+    ``files`` is where the actors' own databases are; without it they last as long as this.
     ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
     """
 
@@ -51,6 +56,7 @@ class Residence:
         *,
         always_replay: bool = False,
         on_event: Watcher | None = None,
+        files: Path | None = None,
     ) -> None:
         self.registry = registry
         self._store = store
@@ -66,6 +72,7 @@ class Residence:
         self._waker = Waker(store, self._clock, self._wake, self._put_off)
         self._stopping = False
         self._idle: dict[str, Timer] = {}
+        self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
 
     async def start(self) -> None:
@@ -73,6 +80,7 @@ class Residence:
         crashed = await self._store.awake()
         self._crashed.update(crashed)
         self._tasks.start(self._waker.wake_all(crashed))
+        self._tasks.start(self._quietly(self._files.sweep(self._files.left_behind(), self._store.get)))
         self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
 
     async def stop(self, grace: float | None = None) -> None:
@@ -88,9 +96,32 @@ class Residence:
         for conns in list(self._conns.values()):  # of actors that sleep
             for conn in conns:
                 conn.close(CUT_OFF)
-        await self._tasks.idle(
-            WINDING_UP if grace is None else grace
-        )  # what was asked for meanwhile: a destroy
+        # What was asked for meanwhile: an actor may destroy itself in on_sleep.
+        await self._tasks.idle(WINDING_UP if grace is None else grace)
+        self._files.close()
+
+    async def drop(self) -> None:
+        """Let go of everything without a word or a write, as ``kill -9`` does; for tests."""
+        self._stopping = True
+        gone = StoreError("dropped", "The engine was dropped.")
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        self._tasks.cancel()
+        for instance in list(self._awake.values()):
+            self._forget(instance)
+            instance.abandon(gone)
+        await self._tasks.wait(CUT_OFF_SECONDS)
+
+    @property
+    def pulse(self) -> tuple[int, int]:
+        """Another value whenever something happened to an actor."""
+        return len(self._awake), sum(instance.core.activity for instance in self._awake.values())
+
+    @property
+    def bodies(self) -> int:
+        """How many steps are running."""
+        return sum(instance.run.bodies for instance in self._awake.values() if instance.run is not None)
 
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
@@ -133,7 +164,9 @@ class Residence:
                 await lifecycle.create(instance.parts)
                 await instance.core.be_born()
             except BaseException:
+                await instance.parts.db.close()
                 instance.give_up()
+                self._files.forget(row.id)
                 raise
             return await self._start(instance, crashed=False, created=True)
 
@@ -173,8 +206,9 @@ class Residence:
         conns = self._conns.get(row.id)
         if conns is None:
             conns = self._conns[row.id] = Conns(definition)
+        db = self._files.database(row, definition)
         return Instance(
-            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, self
+            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, db, self
         )
 
     async def _start(self, instance: Instance, *, crashed: bool, created: bool) -> Instance:
@@ -292,6 +326,7 @@ class Residence:
             gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
             with self._coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
+            self._files.forget(actor_id)
 
     async def _for_last_words(self, row: ActorRow) -> Instance | None:
         """A sleeping actor whose on_destroy is to be called."""

@@ -11,6 +11,7 @@ from rivetpy.host.parts import Parts
 from rivetpy.host.rows import StagedRows
 from rivetpy.host.schedule import Schedule
 from rivetpy.store import Batch
+from rivetpy.workflow.abilities import Database
 from rivetpy.workflow.entries import Message
 
 
@@ -45,6 +46,11 @@ class StepData:
     def kv(self) -> KeyValues:
         """Durable values by key."""
         return KeyValues(self.rows)
+
+    @property
+    def db(self) -> Database:
+        """The actor's own SQLite database."""
+        return self._parts.db
 
     @property
     def schedule(self) -> Schedule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -83,4 +84,21 @@ class Schedule(Protocol):
 
     async def cancel(self, id: str) -> bool:
         """Don't call; False when it was called or cancelled already."""
+        ...
+
+
+class Database(Protocol):
+    """The actor's own SQLite database: a file that nothing else writes. It is not part of the journal: what a step
+    does here is done when it is done, and again when the step runs again."""
+
+    async def execute(self, sql: str, *args: Value) -> list[dict[str, Value]]:
+        """Run one statement; its rows as dicts. Committed when this returns, unless in a `transaction`.
+
+        Arguments are for ``?`` in order, or one mapping for ``:name``. Raises what sqlite3 raises.
+        """
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """``async with``: what is executed inside is committed together, or rolled back when it raises. Others
+        wait meanwhile; inside one, another is a savepoint."""
         ...

@@ -10,7 +10,7 @@ from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.identity import Key
 from rivetpy.store import Batch
-from rivetpy.workflow.abilities import KeyValues, Schedule
+from rivetpy.workflow.abilities import Database, KeyValues, Schedule
 from rivetpy.workflow.entries import Message
 from rivetpy.workflow.events import Event
 from rivetpy.workflow.failure import Failure
@@ -35,6 +35,11 @@ class ActorData(Protocol):
     @property
     def kv(self) -> KeyValues:
         """Durable values by key; changed with the step."""
+        ...
+
+    @property
+    def db(self) -> Database:
+        """The actor's own database; what is done there is no part of the step's record."""
         ...
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from rivetpy.codec import Value
 from rivetpy.identity import Key
-from rivetpy.workflow.abilities import KeyValues, Schedule
+from rivetpy.workflow.abilities import Database, KeyValues, Schedule
 from rivetpy.workflow.entries import StepEntry
 from rivetpy.workflow.errors import WorkflowUsageError
 from rivetpy.workflow.port import ActorData, Port
@@ -83,6 +83,11 @@ class StepContext:
     def kv(self) -> KeyValues:
         """Durable values by key; what is changed here is committed together with the step's result."""
         return self._live().kv
+
+    @property
+    def db(self) -> Database:
+        """The actor's own SQLite database. What is done there is done at once, and again when the step runs again."""
+        return self._live().db
 
     @property
     def schedule(self) -> Schedule:
