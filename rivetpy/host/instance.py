@@ -139,14 +139,14 @@ class Instance:
         return StepData(self.parts)
 
     async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
-        if not isinstance(data, StepData) or data.untouched:
+        if not isinstance(data, StepData):
             await self.core.write(batch)
             return
         try:
             messages = data.stage(batch)
             await self.core.write(batch)
         finally:
-            self.core.step_settled(data)
+            data.close()
         data.recorded(messages)
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:

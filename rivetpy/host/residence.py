@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import dataclasses
@@ -22,6 +23,7 @@ from rivetpy.host.conns import Conns
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.files import Files
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
+from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
@@ -37,12 +39,17 @@ Identity = tuple[str, str, Key]
 WINDING_UP = 10.0
 
 
-class Residence:
+class Residence(abc.ABC):
     """The actors of a registry over a store, in memory as long as something happens to them.
 
     ``files`` is where the actors' own databases are; without it they last as long as this.
     ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
     """
+
+    @property
+    @abc.abstractmethod
+    def outside(self) -> Outside:
+        """What the actors may ask for."""
 
     # -- life --------------------------------------------------------------------------------------------
 
@@ -183,7 +190,16 @@ class Residence:
             conns = self._conns[row.id] = Conns(definition)
         db = self._files.database(row, definition)
         return Instance(
-            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, db, self
+            row,
+            definition,
+            rows,
+            self._store,
+            self._clock,
+            self._watch,
+            self._broken,
+            conns,
+            db,
+            self.outside,
         )
 
     async def _start(self, instance: Instance, *, crashed: bool, created: bool) -> Instance:
