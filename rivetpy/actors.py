@@ -140,7 +140,8 @@ class ActorDefinition:
             self.loop = run
         else:
             raise DefinitionError(
-                f"run is workflow(fn) or an async def run(c), not {run!r}: write run=workflow(…)."
+                f"run is workflow(fn) or an async def run(c), not {getattr(run, '__qualname__', repr(run))}: "
+                "write run=workflow(…)."
             )
 
     def hook(self, function: A) -> A:
@@ -248,6 +249,7 @@ def actor(
     )
     for name in hooks:
         definition._check_hook(name)
+    _by_name("action", actions or {})
     for name, function in (actions or {}).items():
         definition.add_action(name, function)
     if run is not None:
@@ -280,7 +282,13 @@ def _takes_workflow_context(function: RunLoop) -> bool:
     return any("WorkflowContext" in str(kind) for kind in function.__annotations__.values())
 
 
+def _by_name(what: str, given: object) -> None:
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"{what}s are a dict by name, {{'name': {what}(…)}}, not {given!r}.")
+
+
 def _declared(what: str, given: Mapping[str, D], kind: type[D]) -> dict[str, D]:
+    _by_name(what, given)
     for name, definition in given.items():
         _check_name(what, name)
         if not isinstance(definition, kind):

@@ -20,6 +20,9 @@ async def async_(c: Any, state: Any) -> None: ...
 
 
 MISTAKES: list[tuple[Any, str]] = [
+    (lambda: actor(queues=["orders"]), r"queues are a dict by name, {'name': queue\(…\)}, not \['orders'\]"),  # type: ignore[arg-type]
+    (lambda: actor(actions=[print]), "actions are a dict by name"),  # type: ignore[arg-type]
+    (lambda: actor(events="changed"), "events are a dict by name"),  # type: ignore[arg-type]
     (lambda: actor(on_waek=sync), "no option 'on_waek'. Did you mean 'on_wake'"),
     (lambda: actor(on_wake=3), "on_wake is a function, not 3"),
     (lambda: actor(on_state_change=async_), r"plain def.*wait_until"),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from rivetpy.client.calls import Call
+from rivetpy.client.calls import Call, Transport
 from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.tags import Value
-
-if TYPE_CHECKING:
-    from rivetpy.client.http import HttpTransport
 
 T = TypeVar("T")
 
@@ -43,7 +40,7 @@ class Backend(Protocol):
 class Remote:
     """An engine somewhere."""
 
-    def __init__(self, requests: Requests, transport: HttpTransport) -> None:
+    def __init__(self, requests: Requests, transport: Transport) -> None:
         self._requests = requests
         self._transport = transport
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from rivetpy import codec
+from rivetpy.calling import misfit
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.host.context import ActorContext
@@ -19,8 +20,8 @@ Finish = Callable[[Value], Value]
 async def call(core: Core, context: ActorContext, action: str, args: Sequence[Value]) -> Value:
     """Run an action; interleaves at awaits with everything else of the actor.
 
-    Raises RivetError ``actor.action_not_found``, ``actor.action_timed_out``, `EncodeError` for an answer or a state
-    that can't be stored, and whatever the action raises.
+    Raises RivetError ``actor.action_not_found``, ``invalid_request``, ``action_timed_out``, `EncodeError` for an
+    answer or a state that can't be stored, and whatever the action raises.
     """
     function = core.definition.find_action(action)
     respond = core.definition.hooks.get("on_before_action_response")
@@ -30,7 +31,14 @@ async def call(core: Core, context: ActorContext, action: str, args: Sequence[Va
 
     timed_out = RivetError("actor", "action_timed_out", "Action timed out")
     async with at_most(core.definition.options.action_timeout, timed_out):
-        return await perform(core, context, "the action", function, args, finish, plain=True)
+        try:
+            return await perform(core, context, "the action", function, args, finish, plain=True)
+        except TypeError:
+            if (why := misfit(function, context, *args)) is None:
+                raise
+        raise RivetError(
+            "actor", "invalid_request", f"Action {action!r} was given arguments that don't fit: {why}."
+        )
 
 
 async def perform(

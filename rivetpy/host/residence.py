@@ -37,6 +37,8 @@ Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
 WINDING_UP = 10.0
+#: What is dropped gets no longer than this to notice (seconds).
+CUT_OFF_SECONDS = 1.0
 
 
 class Residence(abc.ABC):
@@ -104,6 +106,29 @@ class Residence(abc.ABC):
         # What was asked for meanwhile: an actor may destroy itself in on_sleep.
         await self._tasks.idle(WINDING_UP if grace is None else grace)
         self._files.close()
+
+    async def drop(self) -> None:
+        """Let go of everything without a word or a write, as ``kill -9`` does; for tests."""
+        self._stopping = True
+        gone = StoreError("dropped", "The engine was dropped.")
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        self._tasks.cancel()
+        for instance in list(self._awake.values()):
+            self._forget(instance)
+            instance.abandon(gone)
+        await self._tasks.wait(CUT_OFF_SECONDS)
+
+    @property
+    def pulse(self) -> tuple[int, int]:
+        """Another value whenever something happened to an actor."""
+        return len(self._awake), sum(instance.core.activity for instance in self._awake.values())
+
+    @property
+    def bodies(self) -> int:
+        """How many steps are running."""
+        return sum(instance.run.bodies for instance in self._awake.values() if instance.run is not None)
 
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
