@@ -17,10 +17,11 @@ import contextlib
 import datetime as dt
 import heapq
 import itertools
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from rivetpy.actors import Registry
 from rivetpy.client.backend import Remote
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.handles import Client
@@ -32,6 +33,7 @@ from rivetpy.errors import actor_not_found
 from rivetpy.host import Host, HostEvent
 from rivetpy.host.view import ActorView, WorkflowView
 from rivetpy.identity import Key, key_of
+from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
 from rivetpy.store.memory import MemoryStore
 
@@ -189,6 +191,7 @@ class TestEngine:
         self.events: list[HostEvent] = []
         self._strict_replay = strict_replay
         self._memory = MemoryStore()
+        self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
 
     def _start(self) -> None:
@@ -199,6 +202,7 @@ class TestEngine:
             self.clock,
             always_replay=self._strict_replay,
             on_event=self.events.append,
+            files=Path(self._files.name),
         )
         endpoint = Endpoint("http", "localhost", 80)
         #: As `rivetpy.client.create_client`, without a network.
@@ -260,6 +264,10 @@ class TestEngine:
         await self._store.close()
         await self.host.drop()
 
+    def remove_files(self) -> None:
+        """Delete what the actors kept in databases of their own."""
+        self._files.cleanup()
+
     # -- looking -----------------------------------------------------------------------------------------
 
     async def view(self, actor: str, key: str | list[str] = "main") -> ActorView:
@@ -294,6 +302,7 @@ async def test_engine(registry: Registry, *, strict_replay: bool = False) -> Asy
     finally:
         await engine.client.close()
         await engine.end()
+        engine.remove_files()
 
 
 test_engine.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test

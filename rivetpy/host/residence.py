@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rivetpy import codec
-from rivetpy.actors import ActorDefinition, Registry
+from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock, SystemClock, Timer
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
@@ -23,11 +23,13 @@ from rivetpy.host.conns import Conns
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.files import Files
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
+from rivetpy.host.locks import Locks
 from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
 from rivetpy.identity import Key, new_id
+from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
 from rivetpy.workflow.failure import Failure, failure_of
@@ -72,7 +74,7 @@ class Residence(abc.ABC):
         self._watch = on_event or (lambda event: None)
         self._awake: dict[str, Instance] = {}
         self._by_identity: dict[Identity, str] = {}
-        self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._lock = Locks()
         self._crashed: set[str] = set()
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
@@ -127,8 +129,8 @@ class Residence(abc.ABC):
 
     @property
     def bodies(self) -> int:
-        """How many steps are running."""
-        return sum(instance.run.bodies for instance in self._awake.values() if instance.run is not None)
+        """How many steps, scheduled actions and other things that keep an actor awake are running."""
+        return sum(instance.bodies for instance in self._awake.values())
 
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
@@ -401,13 +403,6 @@ class Residence(abc.ABC):
         self._forget(instance)
         with self._coming_back(instance.core.row):
             await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
-
-    def _lock(self, what: object) -> asyncio.Lock:
-        """One lock per actor id or identity, for as long as anybody holds or awaits it."""
-        lock = self._locks.get(what)
-        if lock is None:
-            lock = self._locks[what] = asyncio.Lock()
-        return lock
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
