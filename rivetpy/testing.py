@@ -17,9 +17,12 @@ import contextlib
 import datetime as dt
 import heapq
 import itertools
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from rivetpy.client.backend import Remote
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.handles import Client
 from rivetpy.client.inprocess import InProcessTransport
@@ -190,6 +193,7 @@ class TestEngine:
         self._memory = MemoryStore()
         #: The pulse at which a running step was last found to make no progress.
         self._stuck: tuple[int, ...] | None = None
+        self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
 
     def _start(self) -> None:
@@ -200,10 +204,11 @@ class TestEngine:
             self.clock,
             always_replay=self._strict_replay,
             on_event=self.events.append,
+            files=Path(self._files.name),
         )
         endpoint = Endpoint("http", "localhost", 80)
         #: As `rivetpy.client.create_client`, without a network.
-        self.client = Client(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host)))
+        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host))))
 
     # -- time --------------------------------------------------------------------------------------------
 
@@ -264,6 +269,10 @@ class TestEngine:
         await self._store.close()
         await self.host.drop()
 
+    def remove_files(self) -> None:
+        """Delete what the actors kept in databases of their own."""
+        self._files.cleanup()
+
     # -- looking -----------------------------------------------------------------------------------------
 
     async def view(self, actor: str, key: str | list[str] = "main") -> ActorView:
@@ -298,6 +307,7 @@ async def test_engine(registry: Registry, *, strict_replay: bool = False) -> Asy
     finally:
         await engine.client.close()
         await engine.end()
+        engine.remove_files()
 
 
 test_engine.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test
