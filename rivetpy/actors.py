@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import inspect
 import keyword
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack, overload
 
@@ -190,7 +190,7 @@ class ActorDefinition:
 
     def add_action(self, name: str, function: Action) -> None:
         """Add an action; `DefinitionError` for a bad name, a name used twice or something not callable."""
-        _check_name("action", name)
+        check_name("action", name)
         if name in HANDLE_METHODS:
             raise DefinitionError(
                 f"action {name!r} would hide the handle's own {name}(); give it another name."
@@ -290,13 +290,14 @@ def _by_name(what: str, given: object) -> None:
 def _declared(what: str, given: Mapping[str, D], kind: type[D]) -> dict[str, D]:
     _by_name(what, given)
     for name, definition in given.items():
-        _check_name(what, name)
+        check_name(what, name)
         if not isinstance(definition, kind):
             raise DefinitionError(f"{what} {name!r} is {definition!r}; write {name!r}: {what}().")
     return dict(given)
 
 
-def _check_name(what: str, name: object) -> None:
+def check_name(what: str, name: object) -> None:
+    """Raise `DefinitionError` for a name that an actor, queue, event or action can't have."""
     if not isinstance(name, str) or not name or len(name) > MAX_NAME:
         raise DefinitionError(f"{what} name {name!r}: a name is 1 to {MAX_NAME} characters of text.")
     if any(ord(letter) < 0x20 or ord(letter) == 0x7F or 0xD800 <= ord(letter) < 0xE000 for letter in name):
@@ -307,40 +308,3 @@ def _check_name(what: str, name: object) -> None:
         )
     if what == "action" and (name.startswith("_") or keyword.iskeyword(name)):
         raise DefinitionError(f"action name {name!r} can't be called as a method; use a plain public name.")
-
-
-class Registry:
-    """The actors an engine runs, by name."""
-
-    def __init__(self, actors: Mapping[str, ActorDefinition]) -> None:
-        self.actors = dict(actors)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.actors)
-
-    def get(self, name: str) -> ActorDefinition:
-        """The definition of this name. Raises RivetError ``actor.not_configured``, naming the nearest."""
-        definition = self.actors.get(name)
-        if definition is None:
-            raise RivetError(
-                "actor",
-                "not_configured",
-                f"No actor {name!r} in the registry. {did_you_mean(name, self.actors)}",
-                {"name": name},
-                404,
-            )
-        return definition
-
-
-def setup(*, use: Mapping[str, ActorDefinition]) -> Registry:
-    """Make the registry an engine runs: ``setup(use={"counter": counter})``.
-
-    Raises `DefinitionError` for bad names and for things that are not actors.
-    """
-    if not isinstance(use, Mapping) or not use:
-        raise DefinitionError('setup(use={"name": actor(…)}) needs at least one actor.')
-    for name, definition in use.items():
-        _check_name("actor", name)
-        if not isinstance(definition, ActorDefinition):
-            raise DefinitionError(f"actor {name!r} is {definition!r}; define it with actor(…).")
-    return Registry(use)

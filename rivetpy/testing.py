@@ -20,7 +20,6 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
-from rivetpy.actors import Registry
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.handles import Client
 from rivetpy.client.inprocess import InProcessTransport
@@ -31,6 +30,7 @@ from rivetpy.errors import actor_not_found
 from rivetpy.host import Host, HostEvent
 from rivetpy.host.view import ActorView, WorkflowView
 from rivetpy.identity import Key, key_of
+from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
 from rivetpy.store.memory import MemoryStore
 

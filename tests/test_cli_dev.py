@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from rivetpy.cli import dev
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch
-from rivetpy.cli.listening import is_loopback, listen, shortened
+from rivetpy.cli.listening import listen, shortened
 from rivetpy.cli.problems import StartProblem, UsageProblem
 from rivetpy.cli.signals import Signals
 from rivetpy.cli.statepath import parse_assignment
 from rivetpy.cli.supervisor import how_it_ended
-from rivetpy.config import RegistryRef
+from rivetpy.config import RegistryRef, is_loopback
 from rivetpy.host.events import HostEvent
 from rivetpy.store import ActorRow
 

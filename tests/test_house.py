@@ -28,6 +28,7 @@ LAYERS = [
     {"state"},
     {"channels", "hooks"},
     {"actors"},
+    {"registry"},
     {"config", "client"},
     {"host"},
     {"engine"},

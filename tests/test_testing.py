@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rivetpy import RivetError, actor, queue, setup
-from rivetpy.actors import Registry
+from rivetpy.registry import Registry
 from rivetpy.testing import Crashed, test_engine
 from rivetpy.workflow import Loop, StepTimeoutError, workflow
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from rivetpy import __version__
 from rivetpy.cli.launch import Launch, Report
-from rivetpy.cli.listening import is_loopback, listen
+from rivetpy.cli.listening import listen
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.supervisor import Supervisor
 from rivetpy.cli.text import visible
@@ -26,6 +26,7 @@ from rivetpy.config import (
     data_dir,
     find_engine,
     find_registry,
+    is_loopback,
 )
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.store.lock import DataLock, read_owner

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
 import sys
 from pathlib import Path
@@ -34,14 +33,6 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise _refused(host, port, error) from error
     return listener
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _refused(host: str, port: int, error: OSError) -> StartProblem:

@@ -9,14 +9,13 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine
 
-from rivetpy.actors import Registry
 from rivetpy.cli.eventlog import EventLog, set_up_logging
 from rivetpy.cli.launch import Launch, Report, actors_report
-from rivetpy.cli.listening import is_loopback
-from rivetpy.config import ACTOR_FILES, DATABASE, load_registry
+from rivetpy.config import ACTOR_FILES, DATABASE, is_loopback, load_registry
 from rivetpy.engine.app import create_app
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
+from rivetpy.registry import Registry
 from rivetpy.store.sqlite import Durability, SqliteStore
 
 #: Seconds that requests in progress get at a stop; the actors' own grace comes after it.

@@ -10,6 +10,7 @@ from rivetpy.config.places import (
     data_dir,
     endpoint_of,
     find_engine,
+    is_loopback,
 )
 from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
 
@@ -25,6 +26,7 @@ __all__ = [
     "endpoint_of",
     "find_engine",
     "find_registry",
+    "is_loopback",
     "load_registry",
     "user_traceback",
 ]

@@ -16,6 +16,8 @@ GRACE = 10.0
 LAST_WORDS = 1.0
 #: Seconds an idle connection stays open: longer than clients keep theirs, so that they close first.
 KEEP_ALIVE = 75
+#: Bytes of a WebSocket's message that are read at all; an actor's own limit, which is told in its own words, is lower.
+MAX_FRAME = 16 * 1024 * 1024
 
 
 class _Server(uvicorn.Server):
@@ -56,7 +58,9 @@ async def serve(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=MAX_FRAME,
+        ws_per_message_deflate=False,
     )
     async with app.router.lifespan_context(app):
         server = _Server(config, started or asyncio.Event())
@@ -66,8 +70,17 @@ async def serve(
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-            app.state.stopping.set()
+            await _close_sockets(server, app, grace)
             await _end(server, serving, grace)
+
+
+async def _close_sockets(server: _Server, app: Starlette, grace: float) -> None:
+    """Take nobody in any more, and let the engine close its WebSockets with words that clients understand."""
+    for listening in server.servers if server.started else ():
+        listening.close()
+    app.state.stopping.set()
+    if app.state.sockets:
+        await asyncio.wait(tuple(app.state.sockets), timeout=grace)
 
 
 async def _end(server: _Server, serving: asyncio.Task[None], grace: float) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rivetpy import codec
-from rivetpy.actors import ActorDefinition, Registry
+from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock, SystemClock, Timer
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
@@ -26,6 +26,7 @@ from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
 from rivetpy.identity import Key, new_id
+from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
 from rivetpy.workflow.failure import Failure, failure_of

@@ -47,7 +47,57 @@ function handleOf({ by, name, key, id, options }) {
 	return by === "getForId" ? client[name].getForId(id, options) : client[name][by](key, options);
 }
 
+// Connections by the name that the other side gave them, and what they told so far.
+const conns = new Map();
+
+function connect({ conn, handle, events }) {
+	const opened = handleOf(handle).connect();
+	const told = { events: [], errors: [], statuses: [] };
+	for (const name of events) {
+		told[name] = opened.on(name, (...args) => told.events.push([name, ...args]));
+	}
+	opened.onError(({ group, code, message }) => told.errors.push({ group, code, message }));
+	opened.onStatusChange((status) => told.statuses.push(status));
+	conns.set(conn, { opened, told });
+}
+
+async function until(wanted, patience = 20000) {
+	for (const end = Date.now() + patience; !wanted(); ) {
+		if (Date.now() > end) throw new Error(`waited in vain for ${wanted}`);
+		await new Promise((resolve) => setTimeout(resolve, 10));
+	}
+}
+
 const verbs = {
+	async connect(command) {
+		connect(command);
+	},
+	async conn({ conn, name, args }) {
+		return await name.split(".").reduce((part, each) => part[each], conns.get(conn).opened)(...args);
+	},
+	async connSend({ conn, queue, body, options }) {
+		return await conns.get(conn).opened.send(queue, body, options);
+	},
+	async connEcho({ conn, value }) {
+		const back = await conns.get(conn).opened.echo(VALUES[value]);
+		return { same: isDeepStrictEqual(back, VALUES[value]), shown: inspect(back) };
+	},
+	async events({ conn, count }) {
+		const { told } = conns.get(conn);
+		await until(() => told.events.length >= count);
+		return told.events;
+	},
+	async unsubscribe({ conn, event }) {
+		conns.get(conn).told[event]();
+	},
+	async status({ conn, wanted, times = 1 }) {
+		const { told } = conns.get(conn);
+		await until(() => told.statuses.filter((status) => status === wanted).length >= times);
+		return told;
+	},
+	async dispose({ conn }) {
+		await conns.get(conn).opened.dispose();
+	},
 	async action({ handle, name, args }) {
 		return await name.split(".").reduce((part, each) => part[each], handleOf(handle))(...args);
 	},

@@ -31,6 +31,16 @@ async def _iteration(loop: Any) -> Any:
     return Loop.continue_()
 
 
+def _shout(c: Any, *args: Any) -> int:
+    c.broadcast("said", *args)
+    return len(c.conns)
+
+
+def _check(c: Any, params: Any) -> None:
+    if params == {"who": "nöbody"}:
+        raise UserError("not you", code="unwanted", metadata=params)
+
+
 thing = actor(
     create_state=lambda c, given: {"value": 0, "given": given},
     queues={"jobs": queue(), "ignored": queue()},
@@ -45,7 +55,13 @@ thing = actor(
         "refuse": _refuse,
         "crash": _crash,
         "big": lambda c, size: "x" * size,
+        "shout": _shout,
+        "whoami": lambda c: c.conn.params,
+        "kick": lambda c: c.conn.disconnect("go.away"),
+        "sleep": lambda c: c.sleep(),
+        "destroy": lambda c: c.destroy(),
     },
+    on_before_connect=_check,
     options=ActorOptions(action_timeout=20),
 )
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.engine import environment
 
+ENCODINGS = ("bare", "cbor", "json")
 FOLDER = Path(__file__).parents[1] / "js"
 
 
@@ -109,3 +110,25 @@ def driver(endpoint: str, encoding: str, folder: Path) -> Iterator[Driver]:
         yield running
     finally:
         running.end()
+
+
+def thing(js: Driver, *key: str, by: str = "getOrCreate", **options: Any) -> dict[str, Any]:
+    """A handle of the registry's actor, by key; keys of different encodings are apart."""
+    return {"by": by, "name": "thing", "key": [js.encoding, *key], "options": options or None}
+
+
+def by_id(actor_id: str) -> dict[str, Any]:
+    """A handle of the registry's actor by id."""
+    return {"by": "getForId", "name": "thing", "id": actor_id}
+
+
+def act(js: Driver, handle: dict[str, Any], name: str, *args: Any) -> Any:
+    """The action's output."""
+    return js("action", handle=handle, name=name, args=list(args))
+
+
+def fails(js: Driver, do: str, **command: Any) -> JsError:
+    """The error of a command that must fail."""
+    with pytest.raises(JsError) as failed:
+        js(do, **command)
+    return failed.value
