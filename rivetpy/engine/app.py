@@ -75,7 +75,7 @@ def create_app(
     With ``token`` every request must carry it. Without one, ``local_only`` (right for an engine that listens
     on loopback) refuses requests that pages of other sites make. ``details`` are added to ``/metadata``.
     ``app.state.stopping``, once set, ends the waits of clients and their WebSockets, whose tasks are in
-    ``app.state.sockets`` while there are any.
+    ``app.state.sockets`` while there are any. ``app.state.longest_message`` is the size that a server must let in.
     """
     engine = Engine(host, Door(token, local_only), details or {})
 
@@ -93,4 +93,7 @@ def create_app(
     app.router.default = engine
     app.state.stopping = engine.stopping
     app.state.sockets = engine.sockets.open
+    app.state.longest_message = max(
+        (each.options.max_incoming_message_size for each in host.registry.actors.values()), default=0
+    )
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Generator
 
 import uvicorn
@@ -16,8 +17,9 @@ GRACE = 10.0
 LAST_WORDS = 1.0
 #: Seconds an idle connection stays open: longer than clients keep theirs, so that they close first.
 KEEP_ALIVE = 75
-#: Bytes of a WebSocket's message that are read at all; an actor's own limit, which is told in its own words, is lower.
-MAX_FRAME = 16 * 1024 * 1024
+#: Bytes of a WebSocket's message that are read at all, unless an actor allows more. Actors' own limits are lower, and
+#: who exceeds one is told so.
+MAX_FRAME = 1024 * 1024
 
 
 class _Server(uvicorn.Server):
@@ -59,7 +61,7 @@ async def serve(
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
         ws="websockets-sansio",
-        ws_max_size=MAX_FRAME,
+        ws_max_size=max(MAX_FRAME, app.state.longest_message + 1),
         ws_per_message_deflate=False,
     )
     async with app.router.lifespan_context(app):
@@ -70,8 +72,9 @@ async def serve(
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
+            began = time.monotonic()
             await _close_sockets(server, app, grace)
-            await _end(server, serving, grace)
+            await _end(server, serving, max(0.0, grace - (time.monotonic() - began)))
 
 
 async def _close_sockets(server: _Server, app: Starlette, grace: float) -> None:

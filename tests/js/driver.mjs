@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { inspect, isDeepStrictEqual } from "node:util";
 import { createClient } from "rivetkit/client";
 
-const [endpoint, encoding] = process.argv.slice(2);
-const client = createClient({ endpoint, encoding });
+const [endpoint, encoding, noLookup] = process.argv.slice(2);
+const client = createClient({ endpoint, encoding, disableMetadataLookup: noLookup !== undefined });
 
 // One of each kind of value that JavaScript has and JSON may not.
 const VALUES = {

@@ -54,15 +54,15 @@ def installed() -> Path:
 
 
 class Driver:
-    """One client in one encoding."""
+    """One client in one encoding; ``lookup`` is whether it asks for the engine's metadata first, as it does."""
 
-    def __init__(self, endpoint: str, encoding: str, folder: Path) -> None:
+    def __init__(self, endpoint: str, encoding: str, folder: Path, *, lookup: bool = True) -> None:
         shutil.copy(FOLDER / "driver.mjs", folder)
         with contextlib.suppress(FileExistsError):
             (folder / "node_modules").symlink_to(installed() / "node_modules")
         self.encoding = encoding
         self._popen = subprocess.Popen(
-            ["node", str(folder / "driver.mjs"), endpoint, encoding],
+            ["node", str(folder / "driver.mjs"), endpoint, encoding, *([] if lookup else ["no-lookup"])],
             cwd=folder,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -104,8 +104,8 @@ class Driver:
 
 
 @contextlib.contextmanager
-def driver(endpoint: str, encoding: str, folder: Path) -> Iterator[Driver]:
-    running = Driver(endpoint, encoding, folder)
+def driver(endpoint: str, encoding: str, folder: Path, *, lookup: bool = True) -> Iterator[Driver]:
+    running = Driver(endpoint, encoding, folder, lookup=lookup)
     try:
         yield running
     finally:
