@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
 PUBLIC_GROUPS = frozenset(
-    {"user", "queue", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+    {"user", "queue", "event", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
 )
 PUBLIC_CODES = frozenset(
     {

@@ -17,9 +17,12 @@ import contextlib
 import datetime as dt
 import heapq
 import itertools
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from rivetpy.client.backend import Remote
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.handles import Client
 from rivetpy.client.inprocess import InProcessTransport
@@ -188,6 +191,9 @@ class TestEngine:
         self.events: list[HostEvent] = []
         self._strict_replay = strict_replay
         self._memory = MemoryStore()
+        #: The pulse at which a running step was last found to make no progress.
+        self._stuck: tuple[int, ...] | None = None
+        self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
 
     def _start(self) -> None:
@@ -198,10 +204,11 @@ class TestEngine:
             self.clock,
             always_replay=self._strict_replay,
             on_event=self.events.append,
+            files=Path(self._files.name),
         )
         endpoint = Endpoint("http", "localhost", 80)
         #: As `rivetpy.client.create_client`, without a network.
-        self.client = Client(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host)))
+        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host))))
 
     # -- time --------------------------------------------------------------------------------------------
 
@@ -226,12 +233,15 @@ class TestEngine:
         while quiet < _QUIET_TURNS:
             if self._store.dead:
                 raise Crashed("the engine died; `await t.restart()` starts another on what it had committed")
-            bodies = self.host.bodies
-            await asyncio.sleep(0.001 if bodies else 0)
+            # A step that is busy outside is waited for; one that made no progress before waits for time to pass.
+            outside = self.host.bodies > 0 and seen != self._stuck
+            await asyncio.sleep(0.001 if outside else 0)
             if (now := self._pulse()) != seen:
                 seen, quiet, patience = now, 0, loop.time() + _PATIENCE
-            elif not bodies or loop.time() > patience:  # a step may be waiting for time to pass
+            elif not outside:
                 quiet += 1
+            elif loop.time() > patience:
+                self._stuck = seen
 
     def _pulse(self) -> tuple[int, ...]:
         return (*self.host.pulse, self.host.bodies, self._store.commits)
@@ -258,6 +268,10 @@ class TestEngine:
         """End the engine as ``kill -9`` does."""
         await self._store.close()
         await self.host.drop()
+
+    def remove_files(self) -> None:
+        """Delete what the actors kept in databases of their own."""
+        self._files.cleanup()
 
     # -- looking -----------------------------------------------------------------------------------------
 
@@ -293,6 +307,7 @@ async def test_engine(registry: Registry, *, strict_replay: bool = False) -> Asy
     finally:
         await engine.client.close()
         await engine.end()
+        engine.remove_files()
 
 
 test_engine.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test

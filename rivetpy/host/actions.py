@@ -72,6 +72,9 @@ async def perform(
 async def _commit(core: Core, context: ActorContext, before: bytes | None, interleaved: bool) -> None:
     """Make the change durable. Never a running step's change before its entry (spec workflows 2): where the two
     can't be told apart, the answer waits for the step."""
+    if context.part_of is not None:
+        context.part_of()
+        return
     change = None if core.cell is None else core.cell.change()
     if change is None or change == before:
         return

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NoReturn
 
+from rivetpy.client import Client
 from rivetpy.codec import Value
 from rivetpy.host.conns import Conn
 from rivetpy.host.cron import Cron
 from rivetpy.host.kv import KeyValues
 from rivetpy.host.logs import Log
 from rivetpy.host.parts import Parts
+from rivetpy.host.peers import Peers
 from rivetpy.host.receiving import ActorQueue
 from rivetpy.host.rows import Changes
 from rivetpy.host.schedule import Schedule
@@ -33,6 +35,10 @@ class ActorContext:
         self.conn = conn
         #: Rows that change when the state this call changed is written.
         self.along: Callable[[], Changes] = dict
+        #: Set when this call is part of a step: tells the step that it changed the state, and commits nothing.
+        self.part_of: Callable[[], None] | None = None
+        #: Whether this is the run handler, which answers nobody while it waits.
+        self.is_run = False
         self.queue = ActorQueue(parts)
 
     @property
@@ -130,6 +136,10 @@ class ActorContext:
         Raises RivetError ``event.not_declared``, ``event.invalid``, or `EncodeError`.
         """
         self._parts.conns.broadcast(event, args)
+
+    def client(self) -> Client:
+        """A client of the actors of this engine and namespace, whatever the network is like."""
+        return Client(Peers(self._parts, busy=self.is_run))
 
     # -- life --------------------------------------------------------------------------------------------
 

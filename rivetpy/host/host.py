@@ -12,6 +12,7 @@ from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
 from rivetpy.host.control import Rewind
 from rivetpy.host.offline import view_rows
+from rivetpy.host.parts import Outside
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
@@ -23,6 +24,10 @@ RawHook = Literal["on_request", "on_websocket"]
 
 class Host(Residence):
     """Runs the actors of a registry over a store. All its methods belong to one event loop."""
+
+    @property
+    def outside(self) -> Outside:
+        return self
 
     # -- identity ----------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import logging
 from collections.abc import Callable, Collection, Sequence
 
 from rivetpy import codec
@@ -17,6 +16,7 @@ from rivetpy.host.conns import Closed, Conn, Conns
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
 from rivetpy.host.database import Database, NoDatabase
+from rivetpy.host.ending import ended
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import actor_log
@@ -139,14 +139,14 @@ class Instance:
         return StepData(self.parts)
 
     async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
-        if not isinstance(data, StepData) or data.untouched:
+        if not isinstance(data, StepData):
             await self.core.write(batch)
             return
         try:
             messages = data.stage(batch)
             await self.core.write(batch)
         finally:
-            self.core.step_settled(data)
+            data.close()
         data.recorded(messages)
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
@@ -195,9 +195,14 @@ class Instance:
     @property
     def resting(self) -> bool:
         """Whether nothing happens here before a message, a call or an alarm."""
-        if self.busy or self.queues.senders.waiting or self.diverged or self.work.keeps_awake:
+        if self.busy or self.queues.senders.waiting or self.diverged or self.work.keeping:
             return False
         return self._loop.resting and (self.run is None or self.run.resting)
+
+    @property
+    def bodies(self) -> int:
+        """How many steps run, and what else keeps it awake."""
+        return self.work.keeping + (0 if self.run is None else self.run.bodies)
 
     @property
     def in_flight(self) -> bool:
@@ -275,21 +280,7 @@ class Instance:
 
     async def _end(self, outcome: Completed | Failed | Diverged) -> None:
         """Write how the workflow ended, then say so."""
-        rewinds = self.record.rewinds
-        match outcome:
-            case Completed(output):
-                self.record = WorkflowRecord(WorkflowStatus.COMPLETED, output, rewinds=rewinds)
-                event = events.Event("run_completed", "workflow completed")
-            case Failed(failure, rollback):
-                self.record = WorkflowRecord(
-                    WorkflowStatus.FAILED, failure=failure, rollback_failure=rollback, rewinds=rewinds
-                )
-                text = f"workflow failed: {failure}"
-                event = events.Event("run_failed", text, logging.ERROR, failure=failure)
-            case Diverged(error):
-                failure = error.failure()
-                self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
-                event = events.Event("run_diverged", str(error), logging.ERROR, error.location, failure)
+        self.record, event = ended(outcome, self.record.rewinds)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()
         batch.puts[layout.WORKFLOW] = self.record.pack()
         await self.core.write(batch)

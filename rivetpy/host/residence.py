@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import dataclasses
@@ -22,6 +23,8 @@ from rivetpy.host.conns import Conns
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.files import Files
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
+from rivetpy.host.locks import Locks
+from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
@@ -40,12 +43,17 @@ WINDING_UP = 10.0
 CUT_OFF_SECONDS = 1.0
 
 
-class Residence:
+class Residence(abc.ABC):
     """The actors of a registry over a store, in memory as long as something happens to them.
 
     ``files`` is where the actors' own databases are; without it they last as long as this.
     ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
     """
+
+    @property
+    @abc.abstractmethod
+    def outside(self) -> Outside:
+        """What the actors may ask for."""
 
     # -- life --------------------------------------------------------------------------------------------
 
@@ -66,7 +74,7 @@ class Residence:
         self._watch = on_event or (lambda event: None)
         self._awake: dict[str, Instance] = {}
         self._by_identity: dict[Identity, str] = {}
-        self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._lock = Locks()
         self._crashed: set[str] = set()
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
@@ -121,8 +129,8 @@ class Residence:
 
     @property
     def bodies(self) -> int:
-        """How many steps are running."""
-        return sum(instance.run.bodies for instance in self._awake.values() if instance.run is not None)
+        """How many steps, scheduled actions and other things that keep an actor awake are running."""
+        return sum(instance.bodies for instance in self._awake.values())
 
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
@@ -209,7 +217,16 @@ class Residence:
             conns = self._conns[row.id] = Conns(definition)
         db = self._files.database(row, definition)
         return Instance(
-            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, db, self
+            row,
+            definition,
+            rows,
+            self._store,
+            self._clock,
+            self._watch,
+            self._broken,
+            conns,
+            db,
+            self.outside,
         )
 
     async def _start(self, instance: Instance, *, crashed: bool, created: bool) -> Instance:
@@ -386,13 +403,6 @@ class Residence:
         self._forget(instance)
         with self._coming_back(instance.core.row):
             await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
-
-    def _lock(self, what: object) -> asyncio.Lock:
-        """One lock per actor id or identity, for as long as anybody holds or awaits it."""
-        lock = self._locks.get(what)
-        if lock is None:
-            lock = self._locks[what] = asyncio.Lock()
-        return lock
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
+from rivetpy.client import Client
 from rivetpy.codec import Value
+from rivetpy.host import actions
 from rivetpy.host.conns import Event
+from rivetpy.host.context import ActorContext
 from rivetpy.host.kv import KeyValues
 from rivetpy.host.parts import Parts
+from rivetpy.host.peers import AsStep, Peers
 from rivetpy.host.rows import StagedRows
 from rivetpy.host.schedule import Schedule
 from rivetpy.store import Batch
 from rivetpy.workflow.abilities import Database
 from rivetpy.workflow.entries import Message
+from rivetpy.workflow.errors import WorkflowUsageError
 
 
 class StepData:
@@ -22,19 +28,22 @@ class StepData:
         self._parts = parts
         self._core = parts.core
         self.touched = False
+        self._over = False
         self.sends: list[tuple[str, bytes]] = []
         self.events: list[Event] = []
         self.rows = StagedRows(parts.table)
+        #: How often this attempt sent to each queue of other actors.
+        self._sent: Counter[tuple[str, str]] = Counter()
 
     @property
     def state(self) -> Value:
         """The durable state."""
-        self._touch()
+        self.touch()
         return self._core.state
 
     @state.setter
     def state(self, value: Value) -> None:
-        self._touch()
+        self.touch()
         self._core.state = value
 
     @property
@@ -57,7 +66,27 @@ class StepData:
         """Actions to be called later."""
         return Schedule(self.rows, self._core.definition, self._core.clock)
 
-    def _touch(self) -> None:
+    def client(self, idempotency_key: str) -> Client:
+        """A client of other actors whose sends carry keys of their own: those of the next attempt are the same."""
+
+        def next_key(actor_id: str, queue: str) -> str:
+            self._sent[actor_id, queue] += 1
+            return f"{idempotency_key}:{self._sent[actor_id, queue]}:{actor_id}:{queue}"
+
+        return Client(Peers(self._parts, busy=True, step=AsStep(next_key, self._own_action)))
+
+    async def _own_action(self, name: str, args: list[Value]) -> Value:
+        """An action of the step's own actor: what it changes in the state is committed with the step."""
+        context = ActorContext(self._parts)
+        context.part_of = self.touch
+        return await actions.call(self._core, context, name, args)
+
+    def touch(self) -> None:
+        """The state is in this step's hand until it is settled."""
+        if self._over:
+            raise WorkflowUsageError(
+                "A client of a step was used after the step ended; its changes can't be recorded."
+            )
         if not self.touched:
             self.touched = True
             self._core.step_touched(self)
@@ -78,6 +107,11 @@ class StepData:
     def abandon(self) -> None:
         """Nothing more comes of this attempt."""
         self.discard()
+        self.close()
+
+    def close(self) -> None:
+        """The attempt is recorded, or given up."""
+        self._over = True
         self._core.step_settled(self)
 
     def discard(self) -> None:

@@ -60,6 +60,10 @@ class ActorData(Protocol):
         """The attempt ends without a record: nothing more comes of it, and nobody has to wait for it."""
         ...
 
+    def client(self, idempotency_key: str) -> Value:
+        """A client of other actors; its sends carry keys made of this one."""
+        ...
+
     def broadcast(self, event: str, args: Sequence[Value]) -> None:
         """Send an event to the actor's subscribers, once the step is recorded."""
         ...

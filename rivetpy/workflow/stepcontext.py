@@ -94,6 +94,12 @@ class StepContext:
         """The actor's actions to be called later; changed together with the step's result."""
         return self._live().schedule
 
+    def client(self) -> Value:
+        """A `rivetpy.client.Client` of the actors of this engine. What is sent with it carries an idempotency key of
+        the step: a step that runs twice sends once. Nothing of it waits for the step's record.
+        """
+        return self._live().client(self.idempotency_key)
+
     def broadcast(self, event: str, /, *args: Value) -> None:
         """Send an event to the actor's subscribers. It leaves when the step is recorded, and only then.
 
