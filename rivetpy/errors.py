@@ -33,6 +33,7 @@ PUBLIC_CODES = frozenset(
         ("workflow", "ended"),
         ("workflow", "not_enabled"),
         ("inspector", "unauthorized"),
+        ("store", "disk_full"),  # which only a person can help
     }
 )
 #: HTTP status of an error when its raiser does not say (spec wire 6.5).

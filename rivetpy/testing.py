@@ -191,6 +191,8 @@ class TestEngine:
         self.events: list[HostEvent] = []
         self._strict_replay = strict_replay
         self._memory = MemoryStore()
+        #: The pulse at which a running step was last found to make no progress.
+        self._stuck: tuple[int, ...] | None = None
         self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
 
@@ -231,12 +233,15 @@ class TestEngine:
         while quiet < _QUIET_TURNS:
             if self._store.dead:
                 raise Crashed("the engine died; `await t.restart()` starts another on what it had committed")
-            bodies = self.host.bodies
-            await asyncio.sleep(0.001 if bodies else 0)
+            # A step that is busy outside is waited for; one that made no progress before waits for time to pass.
+            outside = self.host.bodies > 0 and seen != self._stuck
+            await asyncio.sleep(0.001 if outside else 0)
             if (now := self._pulse()) != seen:
                 seen, quiet, patience = now, 0, loop.time() + _PATIENCE
-            elif not bodies or loop.time() > patience:  # a step may be waiting for time to pass
+            elif not outside:
                 quiet += 1
+            elif loop.time() > patience:
+                self._stuck = seen
 
     def _pulse(self) -> tuple[int, ...]:
         return (*self.host.pulse, self.host.bodies, self._store.commits)
