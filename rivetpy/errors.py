@@ -34,6 +34,7 @@ PUBLIC_CODES = frozenset(
         ("workflow", "not_enabled"),
         ("handler", "not_defined"),
         ("inspector", "unauthorized"),
+        ("store", "disk_full"),  # which only a person can help
     }
 )
 #: HTTP status of an error when its raiser does not say (spec wire 6.5).

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import signal
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from rivetpy.cli import dev
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch
-from rivetpy.cli.listening import listen
+from rivetpy.cli.listening import listen, shortened
 from rivetpy.cli.problems import StartProblem, UsageProblem
 from rivetpy.cli.signals import Signals
 from rivetpy.cli.statepath import parse_assignment
@@ -90,6 +92,18 @@ def test_listening_takes_a_free_port_and_names_who_has_a_taken_one() -> None:
     listen("127.0.0.1", port).close()
 
 
+def test_a_command_line_is_short_enough_to_be_recognised() -> None:
+    words = [
+        b"/home/ada/my project/.venv/bin/python3",
+        b"/home/ada/my project/.venv/bin/rivet",
+        b"dev",
+        b"a.py",
+        b"",
+    ]
+    assert shortened(words) == "python3 rivet dev a.py"
+    assert shortened([b"x" * 100]) == "x" * 59 + "…"
+
+
 @pytest.mark.parametrize("host", ["203.0.113.1", "no such host"])
 def test_an_address_that_is_not_ours(host: str) -> None:
     with pytest.raises(StartProblem, match=host):
@@ -125,9 +139,13 @@ def test_signals_and_files_wake_alike() -> None:
 
 def test_events_are_lines() -> None:
     read, write = os.pipe()
-    events = EventLog(write, "info", color=False)
+    begin = threading.Event()
+    events = EventLog(write, "info", False, begin)
     events.show(HostEvent("x", ROW, "hidden", logging.DEBUG))
     events.show(HostEvent("x", ROW, "two\nlines \x1b[31m", logging.WARNING))
+    assert not select.select([read], [], [], 0.05)[0], "the parent's lines come first"
+    begin.set()
+    assert select.select([read], [], [], 5)[0]
     events.close()
     os.close(write)
     with os.fdopen(read) as shown:
@@ -137,7 +155,9 @@ def test_events_are_lines() -> None:
 
 def test_a_terminal_that_takes_nothing_holds_nothing_up() -> None:
     read, write = os.pipe()
-    events = EventLog(write, "info", color=True)
+    begin = threading.Event()
+    begin.set()
+    events = EventLog(write, "info", True, begin)
     for _ in range(12_000):  # more than the pipe and the waiting lines hold together
         events.show(HostEvent("x", ROW, "text " * 10, logging.ERROR))
     os.close(read)

@@ -393,3 +393,13 @@ def test_times_are_local(monkeypatch: pytest.MonkeyPatch) -> None:
 )  # fmt: skip
 def test_spans(ms: int, told: str) -> None:
     assert times.span(ms) == told
+
+
+def test_names_are_cut_after_values_and_get_a_line_when_they_do_not_fit() -> None:
+    name = "wait-for-the-approval-of-a-manager"
+    long = [step(name, 1, output=codec.encode("x" * 60)), step("n" * 60, 2), step("short", 3)]
+    lines = shown(view(long, "completed"), 80)
+    assert all(len(line) <= 80 for line in lines)
+    assert any(line.startswith(f"{name} step") and "…" in line for line in lines)
+    alone = lines.index("n" * 60)
+    assert lines[alone + 1].split()[0] == "step" and lines[alone + 2].startswith("short ")

@@ -11,6 +11,7 @@ from rivetpy import UserError, actor, queue
 from rivetpy.host import Host, HostEvent
 from rivetpy.store.memory import MemoryStore
 from rivetpy.workflow import workflow
+from tests.support.flows import to_the_end, world_of
 from tests.support.hosting import make, refused, with_host
 
 
@@ -297,3 +298,14 @@ def test_on_before_action_response_has_the_last_word() -> None:
         state={"calls": 0}, on_before_action_response=wrap, actions={"echo": lambda c, a, b: a + b}
     )
     with_host(definition, script)
+
+
+def test_a_workflow_that_goes_on_after_a_crash_is_said_to_resume() -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.sleep("nap", 10)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    assert [event.kind for event in world.events] == ["run_started"]
+    world.live(to_the_end)
+    assert [event.kind for event in world.events] == ["run_started", "run_resumed", "run_completed"]

@@ -27,8 +27,10 @@ _LEVELS = {
 class EventLog:
     """Prints events from a thread of its own: a terminal that takes nothing must not hold up the engine."""
 
-    def __init__(self, descriptor: int, level: str, color: bool) -> None:
+    def __init__(self, descriptor: int, level: str, color: bool, begin: threading.Event) -> None:
+        """Nothing is printed before ``begin``: the parent's own lines come first."""
         self._descriptor = descriptor
+        self._begin = begin
         self._level = _LEVELS[level]
         self._color = color
         self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
@@ -44,6 +46,7 @@ class EventLog:
 
     def close(self) -> None:
         """Give what was printed last a moment to come out."""
+        self._begin.set()
         try:
             self._waiting.put_nowait(None)
         except queue.Full:
@@ -61,6 +64,7 @@ class EventLog:
         return f"\x1b[{code}m{line}\x1b[0m" if self._color and code else line
 
     def _write(self) -> None:
+        self._begin.wait()
         try:
             while (data := self._waiting.get()) is not None:
                 while data:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Coroutine
 
 from rivetpy.cli.eventlog import EventLog, set_up_logging
@@ -21,12 +22,17 @@ from rivetpy.store.sqlite import Durability, SqliteStore
 REQUEST_GRACE = 2.0
 
 
-def serve_registry(launch: Launch, stdout: int, report: Callable[[Report], None]) -> None:
-    """Import, open, serve until SIGTERM, put everything away. Raises RegistryError and StoreError at the start."""
+def serve_registry(
+    launch: Launch, stdout: int, report: Callable[[Report], None], announced: threading.Event
+) -> None:
+    """Import, open, serve until SIGTERM, put everything away. Raises RegistryError and StoreError at the start.
+
+    ``announced`` is set once the parent has said that the engine runs.
+    """
     registry = load_registry(launch.registry)
     set_up_logging(launch.log_level)
     report(actors_report({name: (list(a.queues), list(a.actions)) for name, a in registry.actors.items()}))
-    _run(_serve(launch, registry, EventLog(stdout, launch.log_level, launch.color), report))
+    _run(_serve(launch, registry, EventLog(stdout, launch.log_level, launch.color, announced), report))
 
 
 def _run(main: Coroutine[object, object, None]) -> None:

@@ -60,7 +60,7 @@ def error_answer(error: Exception, ray_id: str, actor: ActorSpecifier | None = N
 def for_client(error: Exception, ray_id: str, actor: ActorSpecifier | None = None) -> RivetError:
     """The error as a client may see it; what it may not see goes to the log, with the same ray id."""
     shown = visible(error)
-    if shown is not error:
+    if shown is not error or isinstance(error, StoreError):
         trouble = isinstance(error, StoreError)  # which says all in one line, where a stack says nothing
         text = f": {error}" if trouble else ""
         log.error("%s (ray %s)%s", _where(actor), ray_id, text, exc_info=None if trouble else error)

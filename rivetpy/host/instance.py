@@ -231,7 +231,12 @@ class Instance:
             return
         crashed = crashed and not self.diverged
         if self.record.status is WorkflowStatus.PENDING:
-            self.report(events.Event("run_started", "workflow started"))
+            begun = any(self.journal)  # and never put away: the engine died
+            self.report(
+                events.Event("run_resumed", "workflow resumed")
+                if begun
+                else events.Event("run_started", "workflow started")
+            )
         rolling_back = self.record.status is WorkflowStatus.ROLLING_BACK
         self.run = Run(
             bind(workflow.function),

@@ -156,9 +156,13 @@ class Queues:
         return {layout.message_key(message.id): pack_message(message) for message in messages}
 
     async def drop(self, ids: Collection[int] | None) -> int:
-        """Delete waiting messages (None: all of them); how many."""
+        """Delete waiting messages (None: all of them); how many. Who waits for an answer gets ``queue.dropped``."""
         batch = self._core.batch()
         gone = self.mailbox.drop(batch, ids)
+        for message in gone:
+            self.senders.forget_dropped(batch, message)
         if gone:
             await self._core.write(batch)
+        for message in gone:
+            self.senders.refuse(message)
         return len(gone)
