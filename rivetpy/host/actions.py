@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 
@@ -11,7 +12,7 @@ from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
-from rivetpy.host.usercode import at_most, no_exit
+from rivetpy.host.usercode import no_exit
 
 #: Takes what a function returned and gives what is handed on; may be async.
 Finish = Callable[[Value], Value]
@@ -23,22 +24,31 @@ async def call(core: Core, context: ActorContext, action: str, args: Sequence[Va
     Raises RivetError ``actor.action_not_found``, ``invalid_request``, ``action_timed_out``, `EncodeError` for an
     answer or a state that can't be stored, and whatever the action raises.
     """
+    limit = asyncio.timeout(core.definition.options.action_timeout)
+    try:
+        async with limit:
+            return await _fitting(core, context, action, args)
+    except TimeoutError as error:
+        if limit.expired():
+            raise RivetError("actor", "action_timed_out", "Action timed out") from error
+        raise
+
+
+async def _fitting(core: Core, context: ActorContext, action: str, args: Sequence[Value]) -> Value:
     function = core.definition.find_action(action)
     respond = core.definition.hooks.get("on_before_action_response")
 
     def finish(output: Value) -> Value:
         return output if respond is None else respond(context, action, list(args), output)
 
-    timed_out = RivetError("actor", "action_timed_out", "Action timed out")
-    async with at_most(core.definition.options.action_timeout, timed_out):
-        try:
-            return await perform(core, context, "the action", function, args, finish, plain=True)
-        except TypeError:
-            if (why := misfit(function, context, *args)) is None:
-                raise
-        raise RivetError(
-            "actor", "invalid_request", f"Action {action!r} was given arguments that don't fit: {why}."
-        )
+    try:
+        return await perform(core, context, "the action", function, args, finish, plain=True)
+    except TypeError:
+        if (why := misfit(function, context, *args)) is None:
+            raise
+    raise RivetError(
+        "actor", "invalid_request", f"Action {action!r} was given arguments that don't fit: {why}."
+    )
 
 
 async def perform(

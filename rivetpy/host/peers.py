@@ -72,7 +72,10 @@ class Peers:
         return QueueReply(sent.status, sent.response)
 
     async def resolve(self, target: ByKey) -> str:
-        namespace, outside = self._parts.core.row.namespace, self._parts.outside
+        own, outside = self._parts.core.row, self._parts.outside
+        namespace = own.namespace
+        if (target.name, target.key) == (own.name, own.key):
+            return own.id
         if target.create:
             row, _ = await outside.get_or_create(namespace, target.name, target.key, target.input)
             return row.id
