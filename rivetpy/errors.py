@@ -32,6 +32,7 @@ PUBLIC_CODES = frozenset(
         ("workflow", "not_failed"),
         ("workflow", "ended"),
         ("workflow", "not_enabled"),
+        ("handler", "not_defined"),
         ("inspector", "unauthorized"),
         ("store", "disk_full"),  # which only a person can help
     }

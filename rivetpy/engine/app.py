@@ -14,6 +14,7 @@ from rivetpy.engine.door import Door, cors_headers
 from rivetpy.engine.gateway import Gateway
 from rivetpy.engine.http import Answer, cut_short, error_answer, raw_path
 from rivetpy.engine.management import Management
+from rivetpy.engine.raw import RawAnswer
 from rivetpy.engine.websockets import WebSockets
 from rivetpy.host import Host
 from rivetpy.identity import new_id
@@ -37,6 +38,7 @@ class Engine:
             return
         request = Request(scope, receive)
         ray_id = new_id()
+        answer: Answer | RawAnswer
         try:
             answer = await self._answer(request, ray_id)
         except ClientDisconnect:
@@ -51,7 +53,7 @@ class Engine:
         answer.headers += cors_headers(request)
         await answer.send(send)
 
-    async def _answer(self, request: Request, ray_id: str) -> Answer:
+    async def _answer(self, request: Request, ray_id: str) -> Answer | RawAnswer:
         path = raw_path(request)
         if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
             return self._door.preflight(request, gateway=path.startswith(routes.PREFIX))

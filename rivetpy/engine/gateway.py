@@ -22,6 +22,7 @@ from rivetpy.engine.http import (
 )
 from rivetpy.engine.inspector_routes import Inspector
 from rivetpy.engine.namespaces import check_namespace
+from rivetpy.engine.raw import RawAnswer, check_hook, is_raw, raw_answer, read_raw_body, request_for_actor
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.store import ActorRow
@@ -41,10 +42,11 @@ class Gateway:
         self._stopping = stopping
         self._inspector = Inspector(host)
 
-    async def answer(self, request: Request, target: Target, ray_id: str) -> Answer:
+    async def answer(self, request: Request, target: Target, ray_id: str) -> Answer | RawAnswer:
         """The actor's answer, an error of its own included. Raises RivetError when there is no such actor."""
         row, body = await self._actor_and_body(request, target)
         actor = specifier_of(row)
+        answer: Answer | RawAnswer
         try:
             answer = await self._route(request, target, row, body)
         except ClientDisconnect:
@@ -63,15 +65,21 @@ class Gateway:
         actor = target.actor
         if isinstance(actor, ByKey):
             check_namespace(actor.namespace)
-            body = await self._body(request, actor.name)
+            body = await self._body(request, target, actor.name)
             return await actor_of(self._host, actor), body
         row = await actor_of(self._host, actor)
-        return row, await self._body(request, row.name)
+        return row, await self._body(request, target, row.name)
 
-    async def _body(self, request: Request, name: str) -> bytes:
+    async def _body(self, request: Request, target: Target, name: str) -> bytes:
+        if is_raw(target.path):
+            return await read_raw_body(request)
         return await read_body(request, options_of(self._host, name).max_incoming_message_size)
 
-    async def _route(self, request: Request, target: Target, row: ActorRow, body: bytes) -> Answer:
+    async def _route(
+        self, request: Request, target: Target, row: ActorRow, body: bytes
+    ) -> Answer | RawAnswer:
+        if is_raw(target.path):
+            return await self._raw(request, target, row, body)
         match segments(target.path):
             case ("action", name) if name:
                 _only_post(request, target)
@@ -94,6 +102,11 @@ class Gateway:
             f"Actor route '{shown}' was not found.",
             {"id": shown, "resource": "route"},
         )
+
+    async def _raw(self, request: Request, target: Target, row: ActorRow, body: bytes) -> RawAnswer:
+        seen = request_for_actor(request, target.path, target.query, body)
+        check_hook(self._host, row.name, "on_request")
+        return raw_answer(await self._host.serve(row.id, "on_request", seen, _params(request)), request)
 
     async def _action(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
         bodies = bodies_for(request.headers.get("x-rivet-encoding"))

@@ -63,6 +63,19 @@ class Socket:
             except Gone:
                 return
 
+    async def receive_message(self) -> Message:
+        """The next ASGI message, for whoever reads the socket itself."""
+        message = await self._receive()
+        self._closed = self._closed or message["type"] == "websocket.disconnect"
+        return message
+
+    async def send_message(self, message: Message) -> None:
+        """Send an ASGI message, for whoever writes the socket itself. Raises OSError when nobody is there."""
+        if message["type"] == "websocket.close":
+            await self.close(message.get("code", NORMAL), message.get("reason") or "")
+        elif not self._closed:
+            await self._send(message)
+
     async def _next(self, kind: str) -> Message:
         message = await self._receive()
         if message["type"] != kind:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 
+from rivetpy.codec import Value
 from rivetpy.engine.actors import actor_of
 from rivetpy.engine.connections import EventFrames, Talk
 from rivetpy.engine.door import Door
 from rivetpy.engine.http import for_client, raw_path
-from rivetpy.engine.sockets import BAD_DATA, FAILED, Gone, Socket, reason_of
+from rivetpy.engine.raw import check_hook, websocket_for_actor
+from rivetpy.engine.sockets import BAD_DATA, FAILED, NORMAL, Gone, Socket, reason_of
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.identity import new_id
@@ -55,15 +59,31 @@ class WebSockets:
         self._door.admit(request, (target.token if target else None) or offer.token)
         if target is None:
             raise RivetError("guard", "no_route", "There is no WebSocket at this path.", status=404)
-        if segments(target.path) != ("connect",):
-            raise RivetError("actor", "not_found", "The actor takes no WebSocket at this path.")
-        encoding = offer.message_encoding()
-        params = offer.params()
         if self._stopping.is_set():
             raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
+        match segments(target.path):
+            case ("connect",):
+                await self._talk(socket, target, offer, ray_id)
+            case ("inspector", "connect"):
+                raise RivetError("actor", "not_found", "The inspector takes no WebSocket here.")
+            case _:
+                await self._raw(request, socket, target, offer.params())
+
+    async def _talk(self, socket: Socket, target: Target, offer: Offer, ray_id: str) -> None:
+        encoding, params = offer.message_encoding(), offer.params()
         row = await actor_of(self._host, target.actor)
         talk = Talk(self._host, row, encoding, socket, ray_id, self._frames)
         await talk.run(params, self._stopping)
+
+    async def _raw(self, request: HTTPConnection, socket: Socket, target: Target, params: Value) -> None:
+        row = await actor_of(self._host, target.actor)
+        check_hook(self._host, row.name, "on_websocket")
+        opened = websocket_for_actor(request, target.path, target.query, socket, self._stopping)
+        with contextlib.suppress(WebSocketDisconnect):  # how the actor's code is told of the end
+            await self._host.serve(row.id, "on_websocket", opened, params)
+        if self._stopping.is_set():
+            raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
+        await socket.close(NORMAL, "")
 
 
 def _target(request: HTTPConnection, offer: Offer) -> Target | None:

@@ -108,6 +108,25 @@ const verbs = {
 	async send({ handle, queue, body, options }) {
 		return await handleOf(handle).send(queue, body, options);
 	},
+	async fetch({ handle, input, init, whole }) {
+		const response = await handleOf(handle).fetch(whole ? new Request(input, init) : input, init);
+		const headers = Object.fromEntries(response.headers);
+		return { status: response.status, headers, body: await response.text() };
+	},
+	// Opens a socket, sends texts (and bytes as lists of numbers), and tells what came until it closed.
+	async webSocket({ handle, path, send }) {
+		const socket = await handleOf(handle).webSocket(path);
+		socket.binaryType = "arraybuffer";
+		const got = [];
+		socket.addEventListener("message", ({ data }) => {
+			got.push(typeof data === "string" ? data : [...new Uint8Array(data)]);
+		});
+		const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
+		if (socket.readyState === 0) await new Promise((resolve) => socket.addEventListener("open", resolve));
+		for (const each of send) socket.send(typeof each === "string" ? each : new Uint8Array(each));
+		const { code, reason } = await closed;
+		return { got, code, reason };
+	},
 	async resolve({ handle }) {
 		return await handleOf(handle).resolve();
 	},
