@@ -34,7 +34,7 @@ from rivetpy.host import Host, HostEvent
 from rivetpy.host.view import ActorView, WorkflowView
 from rivetpy.identity import Key, key_of
 from rivetpy.registry import Registry
-from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
+from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs
 from rivetpy.store.memory import MemoryStore
 
 __all__ = ["Crashed", "ManualClock", "TestEngine", "test_engine"]
@@ -149,19 +149,9 @@ class _MortalStore:
         await self._alive()
         return await self._inner.next_alarm()
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page:
+    async def list(self, listing: Listing) -> Page:
         await self._alive()
-        return await self._inner.list(
-            namespace, name, include_destroyed=include_destroyed, limit=limit, cursor=cursor
-        )
+        return await self._inner.list(listing)
 
     async def close(self) -> None:
         """Whoever still waits for an answer is gone too."""

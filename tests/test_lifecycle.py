@@ -9,6 +9,7 @@ import pytest
 
 from rivetpy import UserError, actor, queue
 from rivetpy.host import Host, HostEvent
+from rivetpy.store import Listing
 from rivetpy.store.memory import MemoryStore
 from rivetpy.workflow import workflow
 from tests.support.flows import to_the_end, world_of
@@ -110,7 +111,7 @@ def test_an_actor_is_made_with_all_that_on_create_did_or_not_at_all() -> None:
         row = await host.create("default", "a", ("good",))
         view = await host.view(row.id)
         assert view.state == {"n": 1} and len(view.queue) == 1
-        rows, _ = await store.list("default", include_destroyed=True)
+        rows, _ = await store.list(Listing("default", include_destroyed=True))
         assert [each.id for each in rows] == [row.id]
 
     with_host(actor(state={"n": 0}, queues={"jobs": queue()}, on_create=on_create), script, store)
