@@ -174,6 +174,16 @@ def test_a_name_used_twice_says_both_places_and_what_to_do() -> None:
     assert "removed" not in told
 
 
+def test_a_failure_knows_the_line_it_was_raised_at() -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.step("charge", is_wrong_inside, max_retries=0)
+
+    failure = ended(flow).failure
+    assert failure is not None
+    code = is_wrong_inside.__code__
+    assert failure.site == f"{code.co_filename}:{code.co_firstlineno + 1}"
+
+
 def test_a_loop_without_verbs_can_be_stopped() -> None:
     from tests.support.flows import world_of
 

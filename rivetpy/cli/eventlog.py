@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import near, visible
 from rivetpy.host.events import HostEvent
 from rivetpy.identity import format_key
 
@@ -41,7 +41,9 @@ class EventLog:
         """Print the event, if its level is worth it."""
         if event.level < self._level:
             return
-        line = f"{_now()} {event.actor.name} {format_key(event.actor.key)}: {event.text}"
+        site = event.failure.site if event.failure is not None else None
+        where = f" ({near(site)})" if site is not None else ""
+        line = f"{_now()} {event.actor.name} {format_key(event.actor.key)}: {event.text}{where}"
         self._put(self._colored(visible(line), event.level))
 
     def close(self) -> None:

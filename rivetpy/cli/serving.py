@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 
 from rivetpy.cli.eventlog import EventLog, set_up_logging
 from rivetpy.cli.launch import Launch, Report, actors_report
+from rivetpy.cli.watchdog import Watchdog
 from rivetpy.config import ACTOR_FILES, DATABASE, is_loopback, load_registry
 from rivetpy.engine.app import create_app
 from rivetpy.engine.server import serve
@@ -71,11 +72,13 @@ async def _serve(
             "durability": launch.durability,
         },
     )
+    watchdog = Watchdog()
     ready = asyncio.create_task(_report_ready(started, report))
     try:
         await serve(app, listener, REQUEST_GRACE, stop=stop, started=started)
     finally:
         ready.cancel()
+        watchdog.end()
         await store.close()
         events.close()
 
