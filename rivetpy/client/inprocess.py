@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TypeVar
 
@@ -41,8 +42,12 @@ class InProcessTransport:
         }
         sent: list[Event] = []
 
+        request: list[Event] = [{"type": "http.request", "body": call.body or b"", "more_body": False}]
+
         async def receive() -> Event:
-            return {"type": "http.request", "body": call.body or b"", "more_body": False}
+            if not request:
+                await asyncio.Event().wait()  # nobody hangs up
+            return request.pop()
 
         async def send(event: Event) -> None:
             sent.append(event)
