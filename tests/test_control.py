@@ -1,4 +1,4 @@
-"""rewind, undo, recover, cancel, wake, and the replay check (spec workflows 12)."""
+"""rewind, undo, recover, cancel, wake (spec workflows 12)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pytest
 
 from rivetpy import RivetError
 from rivetpy.host import Host
-from rivetpy.host.replay import Fit, check_replay
 from rivetpy.workflow import Loop, RollbackError
-from tests.support.flows import define, reason_of, to_the_end, world_of
-from tests.support.jump import run
+from tests.support.flows import reason_of, to_the_end, world_of
 from tests.support.world import Died, World, plain, until
 
 ran: list[str] = []
@@ -248,6 +246,23 @@ def test_what_runs_again_has_another_idempotency_key() -> None:
     assert len(keys) == 2 and keys[0] != keys[1]
 
 
+def test_no_two_rewinds_share_their_idempotency_keys_also_after_an_undo() -> None:
+    keys: list[str] = []
+
+    async def keep(step: Any) -> None:
+        keys.append(step.idempotency_key)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("s", keep)
+
+    world = world_of(flow)
+    world.live(to_the_end)
+    world.live(rewound("s"))
+    world.live(lambda host, actor: host.undo_rewind(actor))
+    world.live(rewound("s"))
+    assert len(set(keys)) == 3
+
+
 # -- recover ---------------------------------------------------------------------------------------------
 
 
@@ -395,6 +410,8 @@ def test_cancel_is_for_good_and_rolls_nothing_back() -> None:
     world.live(script)
     world.live(lambda host, actor: asyncio.sleep(1000))
     assert cleaned == ["finally"] and world.view().workflow.status == "cancelled"
+    with pytest.raises(RivetError, match="cancelled, which is for good"):
+        world.live(lambda host, actor: host.rewind(actor))
     assert world.view().row.alarm is None
 
 
@@ -413,85 +430,3 @@ def test_wake_ends_a_sleep_of_the_actor_not_of_a_timer() -> None:
         assert (await host.view(actor_id)).workflow.status == "sleeping"  # type: ignore[union-attr]
 
     world.live(script)
-
-
-# -- the replay check ------------------------------------------------------------------------------------
-
-
-def checked(world: World, flow: Any) -> Any:
-    rows, row = world.rows(), world.view().row
-    report = run(check_replay(define(flow), row, rows))
-    assert world.rows() == rows
-    return report
-
-
-async def napping(ctx: Any) -> None:
-    await ctx.step("one", note, "one")
-    await ctx.queue.next("m", names=["work"])
-    await ctx.join("j", {"a": lambda b: b.step("s", note, "a"), "b": lambda b: b.sleep("long", 1e9)})
-
-
-async def renamed_in_a_branch(ctx: Any) -> None:
-    await ctx.step("one", note, "one")
-    await ctx.queue.next("m", names=["work"])
-    await ctx.join("j", {"b": lambda b: b.sleep("long", 1e9), "a": lambda b: b.step("other", note, "a")})
-
-
-async def gated(ctx: Any) -> None:
-    assert await ctx.get_version("gate", 2) == 1
-    await napping(ctx)
-
-
-async def shorter(ctx: Any) -> None:
-    await ctx.step("one", note, "one")
-
-
-@pytest.mark.parametrize(
-    ("code", "status", "expected"),
-    [
-        (napping, Fit.FITS, None),
-        (gated, Fit.FITS, None),
-        (renamed_in_a_branch, Fit.DIVERGED, "a new step 'other'"),
-        (shorter, Fit.DIVERGED, "the end of the workflow"),
-    ],
-)
-def test_the_replay_check_finds_what_would_diverge_and_touches_nothing(
-    code: Any, status: Fit, expected: str | None
-) -> None:
-    world = world_of(napping)
-
-    async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", 1)
-        await until(host, actor_id, "sleeping")
-        await asyncio.sleep(5)
-
-    world.live(script)
-    ran.clear()
-    report = checked(world, code)
-    assert (report.status, report.expected) == (status, expected)
-    assert ran == []
-    if status is Fit.DIVERGED:
-        assert report.site is not None and report.error.metadata["around"]
-
-
-def test_the_replay_check_passes_by_ended_workflows_and_plain_actors() -> None:
-    assert checked(counted(), shorter).status is Fit.ENDED
-
-    async def flow(ctx: Any) -> None:
-        await ctx.sleep("nap", 1e9)
-
-    world = world_of(flow)
-    world.live(lambda host, actor: asyncio.sleep(1))
-    definition = define(flow)
-    definition.run = None
-    assert run(check_replay(definition, world.view().row, world.rows())).status is Fit.NO_WORKFLOW
-
-
-def test_the_replay_check_runs_a_cut_loop_up_to_the_frontier() -> None:
-    world = world_of(counting)
-    for commit in range(2, 20):
-        world = world_of(counting)
-        with pytest.raises(Died):
-            world.live(five_messages, die_after=commit)
-        report = checked(world, counting)
-        assert report.status is Fit.FITS, commit

@@ -39,9 +39,11 @@ class Rewind:
 def rewind(row: ActorRow, rows: Rows, place: str | None, now: int) -> tuple[Batch, Rewind]:
     """Remove an entry and every later one (None: all), and keep what was there for `undo`.
 
-    Raises RivetError ``workflow.not_enabled``, ``workflow.entry_not_found``, ``workflow.rolled_back``.
+    Raises RivetError ``workflow.not_enabled``, ``workflow.entry_not_found``, ``workflow.rolled_back``,
+    ``workflow.ended`` for a cancelled one.
     """
     record, journal = _read(row, rows)
+    _refuse_cancelled(row, record)
     plan = rewinding.plan(journal, None if place is None else rewinding.find(journal, place))
     open_rows = {
         layout.message_key(message.id) for message in plan.messages
@@ -54,7 +56,7 @@ def rewind(row: ActorRow, rows: Rows, place: str | None, now: int) -> tuple[Batc
     rewinding.rewind(journal, plan, now)
     batch = journal.take()
     status = WorkflowStatus.RUNNING if any(True for _ in journal) else WorkflowStatus.PENDING
-    batch.puts[layout.WORKFLOW] = WorkflowRecord(status, rewinds=record.rewinds + 1).pack()
+    batch.puts[layout.WORKFLOW] = WorkflowRecord(status, rewound_at=max(now, record.rewound_at + 1)).pack()
     batch.puts[layout.UNDO] = msgpack.packb([VERSION, kept, [message.id for message in plan.messages]])
     _put_back(batch, plan.messages)
     batch.row = _due(row, now)
@@ -76,6 +78,7 @@ def undo(row: ActorRow, rows: Rows, now: int) -> Batch:
         raise RivetError(
             "workflow", "nothing_to_undo", f"No rewind of {row.name!r} is there to be undone.", status=409
         )
+    _refuse_cancelled(row, unpack(stored[layout.WORKFLOW]))
     _, kept, messages = msgpack.unpackb(stored[layout.UNDO])
     batch = Batch(row.id, prefixes=[layout.JOURNAL], deletes=[layout.UNDO], puts=dict(kept))
     batch.deletes += [layout.message_key(message) for message in messages]
@@ -113,7 +116,7 @@ def recover(row: ActorRow, rows: Rows, now: int) -> Batch:
         messages = rewinding.recover(journal, failure)
         batch = journal.take()
         _put_back(batch, messages)
-        record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=record.rewinds)
+        record = WorkflowRecord(WorkflowStatus.RUNNING, rewound_at=record.rewound_at)
     batch.puts[layout.WORKFLOW] = record.pack()
     batch.row = _due(row, now)
     return batch
@@ -126,12 +129,19 @@ def cancel(row: ActorRow, rows: Rows) -> Batch:
         raise RivetError(
             "workflow", "ended", f"The workflow of {row.name!r} is {record.status} already.", status=409
         )
-    cancelled = WorkflowRecord(WorkflowStatus.CANCELLED, rewinds=record.rewinds)
+    cancelled = WorkflowRecord(WorkflowStatus.CANCELLED, rewound_at=record.rewound_at)
     return Batch(
         row.id,
         puts={layout.WORKFLOW: cancelled.pack()},
         row=dataclasses.replace(row, awake=False, alarm=next_due(rows)),
     )
+
+
+def _refuse_cancelled(row: ActorRow, record: WorkflowRecord) -> None:
+    if record.status is WorkflowStatus.CANCELLED:
+        raise RivetError(
+            "workflow", "ended", f"The workflow of {row.name!r} was cancelled, which is for good.", status=409
+        )
 
 
 def _put_back(batch: Batch, messages: Iterable[Message]) -> None:

@@ -9,19 +9,19 @@ from rivetpy.workflow.events import Event
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed
 
 
-def ended(outcome: Completed | Failed | Diverged, rewinds: int) -> tuple[WorkflowRecord, Event]:
-    """The record and the event of an outcome; ``rewinds``: how often it was rewound before."""
+def ended(outcome: Completed | Failed | Diverged, rewound_at: int) -> tuple[WorkflowRecord, Event]:
+    """The record and the event of an outcome; ``rewound_at`` is kept."""
     match outcome:
         case Completed(output):
-            record = WorkflowRecord(WorkflowStatus.COMPLETED, output, rewinds=rewinds)
+            record = WorkflowRecord(WorkflowStatus.COMPLETED, output, rewound_at=rewound_at)
             event = Event("run_completed", "workflow completed")
         case Failed(failure, rollback):
             record = WorkflowRecord(
-                WorkflowStatus.FAILED, failure=failure, rollback_failure=rollback, rewinds=rewinds
+                WorkflowStatus.FAILED, failure=failure, rollback_failure=rollback, rewound_at=rewound_at
             )
             event = Event("run_failed", f"workflow failed: {failure}", logging.ERROR, failure=failure)
         case Diverged(error):
             failure = error.failure()
-            record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
+            record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewound_at=rewound_at)
             event = Event("run_diverged", str(error), logging.ERROR, error.location, failure)
     return record, event

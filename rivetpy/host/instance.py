@@ -245,11 +245,11 @@ class Instance:
             crashed=crashed,
             always_replay=always_replay,
             failing=self.record.failure if rolling_back else None,
-            rewinds=self.record.rewinds,
+            rewound_at=self.record.rewound_at,
             on_error=workflow.on_error,
         )
         if not rolling_back:
-            self.record = WorkflowRecord(WorkflowStatus.RUNNING, rewinds=self.record.rewinds)
+            self.record = WorkflowRecord(WorkflowStatus.RUNNING, rewound_at=self.record.rewound_at)
         self._task = asyncio.get_running_loop().create_task(
             self._live(self.run), name=f"workflow {self.name}"
         )
@@ -280,7 +280,7 @@ class Instance:
 
     async def _end(self, outcome: Completed | Failed | Diverged) -> None:
         """Write how the workflow ended, then say so."""
-        self.record, event = ended(outcome, self.record.rewinds)
+        self.record, event = ended(outcome, self.record.rewound_at)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()
         batch.puts[layout.WORKFLOW] = self.record.pack()
         await self.core.write(batch)
@@ -303,7 +303,7 @@ class Instance:
             and self.record.status is not WorkflowStatus.ROLLING_BACK
         ):
             status = WorkflowStatus.SLEEPING if waits else WorkflowStatus.RUNNING
-            self.record = WorkflowRecord(status, waits=waits, rewinds=self.record.rewinds)
+            self.record = WorkflowRecord(status, waits=waits, rewound_at=self.record.rewound_at)
             batch.puts[layout.WORKFLOW] = self.record.pack()
         alarms = (self._alarm(waits), self.timers.next_due())
         alarm = min((alarm for alarm in alarms if alarm is not None), default=None)

@@ -42,8 +42,8 @@ class WorkflowRecord:
     waits: tuple[Wait, ...] = ()
     #: Why a rollback handler failed after the workflow had.
     rollback_failure: Failure | None = None
-    #: How often it was rewound.
-    rewinds: int = 0
+    #: When it was last rewound (epoch ms; 0: never). Also says which rewind that was: no two have the same.
+    rewound_at: int = 0
 
     def pack(self) -> bytes:
         """As stored."""
@@ -59,7 +59,7 @@ class WorkflowRecord:
                 _packed(self.failure),
                 waits,
                 _packed(self.rollback_failure),
-                self.rewinds,
+                self.rewound_at,
             ]
         )
         return packed
@@ -70,7 +70,7 @@ def unpack(data: bytes) -> WorkflowRecord:
     version, *rest = msgpack.unpackb(data)
     if version != VERSION:
         raise StoreError("newer_format", f"A workflow was written in format {version}. Upgrade rivetpy.")
-    status, output, failure, waits, rollback_failure, rewinds = rest
+    status, output, failure, waits, rollback_failure, rewound_at = rest
     return WorkflowRecord(
         WorkflowStatus(status),
         output,
@@ -80,7 +80,7 @@ def unpack(data: bytes) -> WorkflowRecord:
             for reason, location, deadline, queues in waits
         ),
         _unpacked(rollback_failure),
-        rewinds,
+        rewound_at,
     )
 
 

@@ -49,7 +49,7 @@ class Run:
         crashed: bool = False,
         always_replay: bool = False,
         failing: Failure | None = None,
-        rewinds: int = 0,
+        rewound_at: int = 0,
         on_error: ErrorHook | None = None,
     ) -> None:
         self.function = function.call
@@ -58,8 +58,8 @@ class Run:
         self.port = port
         self.crashed = crashed
         self.failing = failing
-        #: How often the workflow was rewound: what runs again then is another execution to the outside.
-        self.rewinds = rewinds
+        #: Which rewind the workflow runs after (0: none): what runs again is another execution to the outside.
+        self.rewound_at = rewound_at
         self._on_error = on_error
         #: The pass is being left: verbs refuse.
         self.leaving = False

@@ -208,7 +208,7 @@ async def attempt(
 ) -> Result | Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = TimeLimit(run.port.clock, options.timeout)
-    context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
+    context = StepContext(run.port, data, entry, run.rewound_at, lambda: limit.expired() or run.given_up)
     run.bodies += 1
     try:
         async with limit:

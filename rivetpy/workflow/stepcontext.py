@@ -45,12 +45,12 @@ class StepContext:
     """One attempt of a step."""
 
     def __init__(
-        self, port: Port, data: ActorData, entry: StepEntry, rewinds: int, given_up: Callable[[], bool]
+        self, port: Port, data: ActorData, entry: StepEntry, rewound_at: int, given_up: Callable[[], bool]
     ) -> None:
         self._port = port
         self._data: ActorData | None = data
         self._name = entry.name
-        self._identity = f"{port.actor_id}:{entry.location}" + (f":{rewinds}" if rewinds else "")
+        self._identity = f"{port.actor_id}:{entry.location}" + (f":{rewound_at}" if rewound_at else "")
         #: 1 for the first attempt.
         self.attempt = entry.attempts
         self._given_up = given_up

@@ -1,0 +1,147 @@
+"""The replay check: does code fit a recorded journal (spec workflows 10)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rivetpy.host import Host
+from rivetpy.host.replay import Fit, check_replay
+from rivetpy.workflow import Loop
+from tests.support.flows import define, world_of
+from tests.support.jump import run
+from tests.support.world import Died, World, until
+
+ran: list[str] = []
+broken: set[str] = set()
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    ran.clear()
+    broken.clear()
+
+
+async def note(step: Any, name: str, value: Any = None) -> Any:
+    ran.append(name)
+    if name in broken:
+        raise ValueError(f"{name} is broken")
+    return value
+
+
+async def counting(ctx: Any) -> Any:
+    """Five stateful iterations of two steps, between two more."""
+    await ctx.step("first", note, "first")
+
+    async def again(loop: Any, i: int) -> Any:
+        message = await loop.queue.next("wait")
+        await loop.step("handle", note, f"handle {message.body}")
+        await loop.step("also", note, f"also {i}")
+        return Loop.break_(i) if i == 5 else Loop.continue_(i + 1)
+
+    result = await ctx.loop("loop", again, state=1)
+    await ctx.step("last", note, "last")
+    return result
+
+
+async def five_messages(host: Host, actor_id: str) -> None:
+    for number in range(1, 6):
+        await host.send(actor_id, "work", number, idempotency_key=str(number))
+    await until(host, actor_id)
+
+
+def counted() -> World:
+    world = world_of(counting)
+    world.live(five_messages)
+    ran.clear()
+    return world
+
+
+def rewound(place: str | None) -> Any:
+    async def script(host: Host, actor_id: str) -> Any:
+        result = await host.rewind(actor_id, place)
+        await until(host, actor_id, seconds=1000)
+        return result
+
+    return script
+
+
+def checked(world: World, flow: Any) -> Any:
+    rows, row = world.rows(), world.view().row
+    report = run(check_replay(define(flow), row, rows))
+    assert world.rows() == rows
+    return report
+
+
+async def napping(ctx: Any) -> None:
+    await ctx.step("one", note, "one")
+    await ctx.queue.next("m", names=["work"])
+    await ctx.join("j", {"a": lambda b: b.step("s", note, "a"), "b": lambda b: b.sleep("long", 1e9)})
+
+
+async def renamed_in_a_branch(ctx: Any) -> None:
+    await ctx.step("one", note, "one")
+    await ctx.queue.next("m", names=["work"])
+    await ctx.join("j", {"b": lambda b: b.sleep("long", 1e9), "a": lambda b: b.step("other", note, "a")})
+
+
+async def gated(ctx: Any) -> None:
+    assert await ctx.get_version("gate", 2) == 1
+    await napping(ctx)
+
+
+async def shorter(ctx: Any) -> None:
+    await ctx.step("one", note, "one")
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "expected"),
+    [
+        (napping, Fit.FITS, None),
+        (gated, Fit.FITS, None),
+        (renamed_in_a_branch, Fit.DIVERGED, "a new step 'other'"),
+        (shorter, Fit.DIVERGED, "the end of the workflow"),
+    ],
+)
+def test_the_replay_check_finds_what_would_diverge_and_touches_nothing(
+    code: Any, status: Fit, expected: str | None
+) -> None:
+    world = world_of(napping)
+
+    async def script(host: Host, actor_id: str) -> None:
+        await host.send(actor_id, "work", 1)
+        await until(host, actor_id, "sleeping")
+        await asyncio.sleep(5)
+
+    world.live(script)
+    ran.clear()
+    report = checked(world, code)
+    assert (report.status, report.expected) == (status, expected)
+    assert ran == []
+    if status is Fit.DIVERGED:
+        assert report.site is not None and report.error.metadata["around"]
+
+
+def test_the_replay_check_passes_by_ended_workflows_and_plain_actors() -> None:
+    assert checked(counted(), shorter).status is Fit.ENDED
+
+    async def flow(ctx: Any) -> None:
+        await ctx.sleep("nap", 1e9)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1))
+    definition = define(flow)
+    definition.run = None
+    assert run(check_replay(definition, world.view().row, world.rows())).status is Fit.NO_WORKFLOW
+
+
+def test_the_replay_check_runs_a_cut_loop_up_to_the_frontier() -> None:
+    world = world_of(counting)
+    for commit in range(2, 20):
+        world = world_of(counting)
+        with pytest.raises(Died):
+            world.live(five_messages, die_after=commit)
+        report = checked(world, counting)
+        assert report.status is Fit.FITS, commit
