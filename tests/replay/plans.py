@@ -212,7 +212,7 @@ class Changed(Node):
             return value
 
         version = 1 if notes.code == 1 else await ctx.get_version(name, 2)
-        return await ctx.step(f"{name} {version}", body, f"changed {version}")
+        return await ctx.step(f"{name} {version}", body, f"changed {version}", max_retries=RETRIES)
 
     def expect(self, model: Model) -> Pattern:
         return one_of(exactly("changed 1"), exactly("changed 2"))
@@ -386,7 +386,9 @@ def _quiet(deltas: st.SearchStrategy[int]) -> st.SearchStrategy[Node]:
 
 def _plan(nodes: st.SearchStrategy[Node], most: int = 3) -> st.SearchStrategy[Plan]:
     """Some nodes; now and then the last one fails."""
-    ends = st.one_of(st.just(()), st.just(()), st.just(()), st.builds(Fail, st.booleans()).map(lambda f: (f,)))
+    ends = st.one_of(
+        st.just(()), st.just(()), st.just(()), st.builds(Fail, st.booleans()).map(lambda f: (f,))
+    )
     return st.builds(lambda some, end: Plan((*some, *end)), st.lists(nodes, min_size=1, max_size=most), ends)
 
 
@@ -404,7 +406,9 @@ def _raced() -> st.SearchStrategy[Race]:
     quiet = _quiet(st.just(0))
     nodes = st.one_of(quiet, _nested(quiet, most=2))
     branch = st.builds(
-        lambda plan, wait: plan if plan.nodes and isinstance(plan.nodes[-1], Fail) else Plan(plan.nodes + wait),
+        lambda plan, wait: (
+            plan if plan.nodes and isinstance(plan.nodes[-1], Fail) else Plan(plan.nodes + wait)
+        ),
         _plan(nodes, 2),
         st.one_of(st.just(()), _receives(True).map(lambda wait: (wait,))),
     )

@@ -1,6 +1,7 @@
 """Random workflows under everything that may happen to them, compared with a plain model of their outcome.
 
-The default run does a bounded share; ``pytest -m long tests/replay/test_machine.py`` goes on for many thousands of steps.
+The default run does a bounded share; ``pytest -m long tests/replay/test_machine.py`` takes minutes and many thousands
+of steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from rivetpy.actors import setup
 from rivetpy.host import Host
@@ -35,7 +42,9 @@ PATIENCE = 600
 class Engine:
     """One life of an engine over a store that outlives it; its time stands still between the calls of `do`."""
 
-    def __init__(self, store: MemoryStore, plan: Plan, notes: Notes, time: float, always_replay: bool) -> None:
+    def __init__(
+        self, store: MemoryStore, plan: Plan, notes: Notes, time: float, always_replay: bool
+    ) -> None:
         async def flow(ctx: WorkflowContext) -> Any:
             if notes.undo:
                 await ctx.rollback_checkpoint("from here")
@@ -158,7 +167,10 @@ class Machine(RuleBasedStateMachine):
         # A sender that was told nothing sends again.
         for _ in range(10):
             body, key = self.sent, str(self.sent)
-            if self.do(self.host.send(self.engine_now.actor_id, queue, body, idempotency_key=key)) is not None:
+            if (
+                self.do(self.host.send(self.engine_now.actor_id, queue, body, idempotency_key=key))
+                is not None
+            ):
                 return
 
     def restart(self) -> None:
