@@ -277,7 +277,7 @@ QUIET = list(HealthCheck)
 
 def test_random_workflows_come_to_what_the_model_says() -> None:
     share = settings(
-        max_examples=60, stateful_step_count=10, deadline=None, database=None, suppress_health_check=QUIET
+        max_examples=250, stateful_step_count=12, deadline=None, database=None, suppress_health_check=QUIET
     )
     run_state_machine_as_test(Machine, settings=share)
 
