@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from rivetpy.errors import DefinitionError, EncodeError, RivetError, StoreError, UserError
 
 if TYPE_CHECKING:
-    from rivetpy.actors import ActorDefinition, ActorOptions, Registry, actor, setup
+    from rivetpy.actors import ActorDefinition, ActorOptions, actor
     from rivetpy.channels import EventDefinition, QueueDefinition, event, queue
     from rivetpy.host.context import ActorContext
+    from rivetpy.registry import Registry, setup
 
 __all__ = [
     "ActorContext",
@@ -33,10 +34,8 @@ __version__ = "0.1.0"
 #: Loaded when first asked for, so that the command line, which needs none of it, starts quickly.
 _LAZY = (
     {"ActorContext": "rivetpy.host.context"}
-    | dict.fromkeys(
-        ("ActorDefinition", "ActorOptions", "Registry", "actor", "setup"),
-        "rivetpy.actors",
-    )
+    | dict.fromkeys(("ActorDefinition", "ActorOptions", "actor"), "rivetpy.actors")
+    | dict.fromkeys(("Registry", "setup"), "rivetpy.registry")
     | dict.fromkeys(("EventDefinition", "QueueDefinition", "event", "queue"), "rivetpy.channels")
 )
 

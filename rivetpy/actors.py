@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import inspect
 import keyword
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack, overload
 
@@ -83,6 +83,7 @@ class ActorDefinition:
         create_state: Callable[..., Value] | None = None,
         vars: Value = None,
         conn_state: Value = None,
+        db: bool = False,
         queues: dict[str, QueueDefinition] | None = None,
         events: dict[str, EventDefinition] | None = None,
         hooks: Hooks | None = None,
@@ -92,6 +93,7 @@ class ActorDefinition:
         self.create_state = create_state
         self.vars = vars
         self.conn_state = conn_state
+        self.db = db
         self.queues = queues or {}
         self.events = events or {}
         self.hooks: Hooks = hooks or {}
@@ -138,7 +140,8 @@ class ActorDefinition:
             self.loop = run
         else:
             raise DefinitionError(
-                f"run is workflow(fn) or an async def run(c), not {run!r}: write run=workflow(…)."
+                f"run is workflow(fn) or an async def run(c), not {getattr(run, '__qualname__', repr(run))}: "
+                "write run=workflow(…)."
             )
 
     def hook(self, function: A) -> A:
@@ -149,11 +152,13 @@ class ActorDefinition:
         if name in self.hooks:
             raise DefinitionError(f"hook {name} is defined twice.")
         hooking.check(name, function)
-        self._check_twice(name)
+        self._check_hook(name)
         self.hooks[name] = function  # type: ignore[literal-required] # it is one of them
         return function
 
-    def _check_twice(self, name: str) -> None:
+    def _check_hook(self, name: str) -> None:
+        if name == "on_migrate" and not self.db:
+            raise DefinitionError("on_migrate is for the actor's database: write actor(db=True, …).")
         given = {"create_vars": self.vars, "create_conn_state": self.conn_state}.get(name)
         if given is not None:
             raise DefinitionError(f"give {name.removeprefix('create_')} or {name}, not both.")
@@ -171,9 +176,21 @@ class ActorDefinition:
 
         return add if function is None else add(function)
 
+    def find_action(self, name: str) -> Action:
+        """The action of this name. Raises RivetError ``actor.action_not_found``, naming the nearest."""
+        function = self.actions.get(name)
+        if function is None:
+            raise RivetError(
+                "actor",
+                "action_not_found",
+                f"Action `{name}` was not found. {did_you_mean(name, self.actions)}",
+                {"action": name},
+            )
+        return function
+
     def add_action(self, name: str, function: Action) -> None:
         """Add an action; `DefinitionError` for a bad name, a name used twice or something not callable."""
-        _check_name("action", name)
+        check_name("action", name)
         if name in HANDLE_METHODS:
             raise DefinitionError(
                 f"action {name!r} would hide the handle's own {name}(); give it another name."
@@ -191,6 +208,7 @@ def actor(
     create_state: Callable[..., Value] | None = None,
     vars: Value = None,
     conn_state: Value = None,
+    db: bool = False,
     queues: Mapping[str, QueueDefinition] | None = None,
     events: Mapping[str, EventDefinition] | None = None,
     actions: Mapping[str, Action] | None = None,
@@ -202,8 +220,8 @@ def actor(
 
     ``state`` is a dict, or a dataclass, pydantic model or msgspec struct (class or instance);
     ``create_state(c, input)`` makes it per actor instead. ``run`` is `workflow` (fn), or a plain
-    ``async def run(c)``. ``vars`` and ``conn_state`` are copied for every life of an actor and every connection;
-    the rest are the hooks of `Hooks`.
+    ``async def run(c)``. ``db``: the actor has an SQLite database of its own. ``vars`` and ``conn_state`` are copied
+    for every life of an actor and every connection; the rest are the hooks of `Hooks`.
 
     Raises `DefinitionError` with the rule and the fix for anything that could not work.
     """
@@ -216,18 +234,22 @@ def actor(
         raise DefinitionError(f"create_state is a function (c, input), not {create_state!r}.")
     if options is not None and not isinstance(options, ActorOptions):
         raise DefinitionError(f"options is ActorOptions(…), not {options!r}.")
+    if not isinstance(db, bool):
+        raise DefinitionError(f"db is True for an SQLite database of the actor's own, not {db!r}.")
     definition = ActorDefinition(
         shape=state_shape(state) if state is not None else AnyState() if create_state is not None else None,
         create_state=create_state,
         vars=_copyable("vars", vars),
         conn_state=_copyable("conn_state", conn_state),
+        db=db,
         queues=_declared("queue", queues or {}, QueueDefinition),
         events=_declared("event", events or {}, EventDefinition),
         hooks=hooking.checked(hooks),
         options=options,
     )
     for name in hooks:
-        definition._check_twice(name)
+        definition._check_hook(name)
+    _by_name("action", actions or {})
     for name, function in (actions or {}).items():
         definition.add_action(name, function)
     if run is not None:
@@ -260,15 +282,22 @@ def _takes_workflow_context(function: RunLoop) -> bool:
     return any("WorkflowContext" in str(kind) for kind in function.__annotations__.values())
 
 
+def _by_name(what: str, given: object) -> None:
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"{what}s are a dict by name, {{'name': {what}(…)}}, not {given!r}.")
+
+
 def _declared(what: str, given: Mapping[str, D], kind: type[D]) -> dict[str, D]:
+    _by_name(what, given)
     for name, definition in given.items():
-        _check_name(what, name)
+        check_name(what, name)
         if not isinstance(definition, kind):
             raise DefinitionError(f"{what} {name!r} is {definition!r}; write {name!r}: {what}().")
     return dict(given)
 
 
-def _check_name(what: str, name: object) -> None:
+def check_name(what: str, name: object) -> None:
+    """Raise `DefinitionError` for a name that an actor, queue, event or action can't have."""
     if not isinstance(name, str) or not name or len(name) > MAX_NAME:
         raise DefinitionError(f"{what} name {name!r}: a name is 1 to {MAX_NAME} characters of text.")
     if any(ord(letter) < 0x20 or ord(letter) == 0x7F or 0xD800 <= ord(letter) < 0xE000 for letter in name):
@@ -279,40 +308,3 @@ def _check_name(what: str, name: object) -> None:
         )
     if what == "action" and (name.startswith("_") or keyword.iskeyword(name)):
         raise DefinitionError(f"action name {name!r} can't be called as a method; use a plain public name.")
-
-
-class Registry:
-    """The actors an engine runs, by name."""
-
-    def __init__(self, actors: Mapping[str, ActorDefinition]) -> None:
-        self.actors = dict(actors)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.actors)
-
-    def get(self, name: str) -> ActorDefinition:
-        """The definition of this name. Raises RivetError ``actor.not_configured``, naming the nearest."""
-        definition = self.actors.get(name)
-        if definition is None:
-            raise RivetError(
-                "actor",
-                "not_configured",
-                f"No actor {name!r} in the registry. {did_you_mean(name, self.actors)}",
-                {"name": name},
-                404,
-            )
-        return definition
-
-
-def setup(*, use: Mapping[str, ActorDefinition]) -> Registry:
-    """Make the registry an engine runs: ``setup(use={"counter": counter})``.
-
-    Raises `DefinitionError` for bad names and for things that are not actors.
-    """
-    if not isinstance(use, Mapping) or not use:
-        raise DefinitionError('setup(use={"name": actor(…)}) needs at least one actor.')
-    for name, definition in use.items():
-        _check_name("actor", name)
-        if not isinstance(definition, ActorDefinition):
-            raise DefinitionError(f"actor {name!r} is {definition!r}; define it with actor(…).")
-    return Registry(use)

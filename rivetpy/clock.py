@@ -1,38 +1,58 @@
-"""Time as the project sees it: integer milliseconds, and waiting that survives long spans and clock changes."""
+"""Time as the project sees it: integer milliseconds, timers on a clock that tests can replace."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Timer(Protocol):
+    """Something that will call back."""
+
+    def cancel(self) -> None:
+        """Never call back, if it has not yet."""
+        ...
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
-
-    @property
-    def longest_nap(self) -> float:
-        """Waits are cut into pieces of at most this (seconds): a clock that was set is noticed after one piece,
-        and no timer of the event loop ever sees a huge number."""
-        ...
+    """Where the time comes from, and who tells when it has come."""
 
     def now(self) -> int:
         """Milliseconds since the epoch."""
+        ...
+
+    def call_at(self, when: int, callback: Callable[[], None]) -> Timer:
+        """Call back once `now` reads ``when`` (epoch ms) or later; at the earliest in the loop's next turn."""
+        ...
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call back after a span of time, whatever the clock is set to meanwhile."""
         ...
 
 
 class SystemClock:
     """The wall clock of the machine, which may be set forwards and backwards at any time."""
 
-    longest_nap = 60.0
-
     def now(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def call_at(self, when: int, callback: Callable[[], None]) -> Timer:
+        return _Alarm(self, when, callback)
 
-class Alarm:
-    """A callback at a point of a clock's time; waits in pieces."""
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+#: Waits are cut into pieces of at most this (seconds): a clock that was set is noticed after one piece, and no
+#: timer of the event loop ever sees a huge number.
+_LONGEST_NAP = 60.0
+
+
+class _Alarm:
+    """A callback at a moment of the wall clock; waits in pieces."""
 
     def __init__(self, clock: Clock, when: int, callback: Callable[[], None]) -> None:
         self._clock = clock
@@ -42,15 +62,40 @@ class Alarm:
         self._check()
 
     def _check(self) -> None:
-        left = self._when - self._clock.now()
-        if left <= 0:
-            self._handle = asyncio.get_running_loop().call_later(0, self._callback)
-        else:
-            self._handle = asyncio.get_running_loop().call_later(
-                min(left / 1000, self._clock.longest_nap), self._check
-            )
+        left = (self._when - self._clock.now()) / 1000
+        then = self._callback if left <= 0 else self._check
+        self._handle = asyncio.get_running_loop().call_later(min(max(left, 0), _LONGEST_NAP), then)
 
     def cancel(self) -> None:
-        """Never call back, if it has not yet."""
         if self._handle is not None:
             self._handle.cancel()
+
+
+class TimeLimit:
+    """`asyncio.timeout` by a clock's time: cancels what is inside after ``seconds`` (None: never)."""
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._timeout = asyncio.timeout(None)
+        self._timer: Timer | None = None
+
+    def expired(self) -> bool:
+        """Whether the time is over."""
+        return self._timeout.expired()
+
+    async def __aenter__(self) -> Self:
+        await self._timeout.__aenter__()
+        if self._seconds is not None:
+            self._timer = self._clock.call_later(self._seconds, self._expire)
+        return self
+
+    def _expire(self) -> None:
+        self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._timeout.__aexit__(kind, error, traceback)

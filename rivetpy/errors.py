@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
 PUBLIC_GROUPS = frozenset(
-    {"user", "queue", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+    {"user", "queue", "event", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
 )
 PUBLIC_CODES = frozenset(
     {
@@ -32,7 +32,9 @@ PUBLIC_CODES = frozenset(
         ("workflow", "not_failed"),
         ("workflow", "ended"),
         ("workflow", "not_enabled"),
+        ("handler", "not_defined"),
         ("inspector", "unauthorized"),
+        ("store", "disk_full"),  # which only a person can help
     }
 )
 #: HTTP status of an error when its raiser does not say (spec wire 6.5).

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rivetpy import Registry, actor, queue, setup
+from rivetpy import Registry, RivetError, actor, queue, setup
+from rivetpy.cli import main as script
 from rivetpy.cli import source
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.workflow import workflow
@@ -234,6 +235,9 @@ def test_colour_is_for_terminals_or_when_asked_for(monkeypatch: pytest.MonkeyPat
         (["completions", "tcsh"], "Invalid value for"),
         (["completions"], "Missing argument 'shell'. Choose from: bash, zsh, fish. See: rivet completions"),
         (["histroy", "x"], "'destroy'? See: rivet --help"),
+        (["actors", "--data-dir", ""], "Invalid value for '--data-dir': a directory's name is empty"),
+        (["dev", "--data-dir", ""], "Invalid value for '--data-dir': a directory's name is empty"),
+        (["call", "echo", "{n:1}"], """put it in single ones: '{"key": 1}'"""),
         (["actors", "--colour"], "No such option: --colour"),
         (["actors", "--color", "sometimes"], "Invalid value for '--color'"),
     ],
@@ -250,6 +254,8 @@ def test_wrong_usage_ends_with_2_and_says_how_it_goes(args: list[str], problem: 
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
+        (["actors", "palin"], "There is no actor 'palin' yet. Did you mean 'plain'?"),
+        (["actors", "palin", "--json"], "There is no actor 'palin' yet. Did you mean 'plain'?"),
         (["history", "nope"], "There is no actor 'nope' yet."),
         (["history", "plain", "mian"], "There is no plain with the key 'mian'. Did you mean 'main'?"),
         (["state", "plain", "--set", "raedy.x=1"], "$ has no 'raedy'. It has: 'ready'"),
@@ -270,6 +276,19 @@ def test_failures_end_with_1_and_say_what_next(args: list[str], problem: str) ->
     assert problem in ended.error
     assert done("actors", "parted", "--json").count("\n") == before, "nothing was made"
     assert "Traceback" not in ended.err and "hunter2" not in ended.err
+
+
+@pytest.mark.parametrize("error", [KeyError("summary"), RivetError("api", "not_found", "no such route")])
+def test_an_engine_of_another_release_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(EngineApi, "find", unknown)
+    same = rivet("history", "plain")
+    assert same.code == 1 and "is rivet" not in same.error
+    monkeypatch.setattr(source, "__version__", "9.9")
+    other = rivet("history", "plain")
+    assert other.code == 1 and "this command is rivet 9.9. Restart rivet dev" in other.error
 
 
 def test_something_else_that_answers_is_no_engine(endpoint: str) -> None:
@@ -307,6 +326,16 @@ def test_a_token_opens_an_engine_that_needs_one(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv("RIVET_TOKEN", "secret")
         done("actors")
         done("call", "ping")
+
+
+def test_ctrl_c_before_the_command_began_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rivetpy.cli.app.main", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        script()
+    assert ended.value.code == 130
 
 
 def test_help_and_version() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import select
 import signal
 import socket
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -15,14 +19,16 @@ from hypothesis import strategies as st
 from rivetpy.cli import dev
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch
-from rivetpy.cli.listening import is_loopback, listen
+from rivetpy.cli.listening import listen, shortened
 from rivetpy.cli.problems import StartProblem, UsageProblem
 from rivetpy.cli.signals import Signals
 from rivetpy.cli.statepath import parse_assignment
 from rivetpy.cli.supervisor import how_it_ended
-from rivetpy.config import RegistryRef
+from rivetpy.cli.watchdog import Watchdog
+from rivetpy.config import RegistryRef, is_loopback
 from rivetpy.host.events import HostEvent
 from rivetpy.store import ActorRow
+from rivetpy.workflow.failure import Failure
 
 ROW = ActorRow("id", "default", "worker\x1b[2J", ("a/b", "c"), 0)
 
@@ -90,6 +96,18 @@ def test_listening_takes_a_free_port_and_names_who_has_a_taken_one() -> None:
     listen("127.0.0.1", port).close()
 
 
+def test_a_command_line_is_short_enough_to_be_recognised() -> None:
+    words = [
+        b"/home/ada/my project/.venv/bin/python3",
+        b"/home/ada/my project/.venv/bin/rivet",
+        b"dev",
+        b"a.py",
+        b"",
+    ]
+    assert shortened(words) == "python3 rivet dev a.py"
+    assert shortened([b"x" * 100]) == "x" * 59 + "…"
+
+
 @pytest.mark.parametrize("host", ["203.0.113.1", "no such host"])
 def test_an_address_that_is_not_ours(host: str) -> None:
     with pytest.raises(StartProblem, match=host):
@@ -125,19 +143,26 @@ def test_signals_and_files_wake_alike() -> None:
 
 def test_events_are_lines() -> None:
     read, write = os.pipe()
-    events = EventLog(write, "info", color=False)
+    begin = threading.Event()
+    events = EventLog(write, "info", False, begin)
     events.show(HostEvent("x", ROW, "hidden", logging.DEBUG))
-    events.show(HostEvent("x", ROW, "two\nlines \x1b[31m", logging.WARNING))
+    failed = Failure("E", "m", "no", traceback='File "/srv/shop.py", line 7, in pay')
+    events.show(HostEvent("x", ROW, "two\nlines \x1b[31m", logging.WARNING, failure=failed))
+    assert not select.select([read], [], [], 0.05)[0], "the parent's lines come first"
+    begin.set()
+    assert select.select([read], [], [], 5)[0]
     events.close()
     os.close(write)
     with os.fdopen(read) as shown:
         (line,) = shown.read().splitlines()
-    assert line[9:] == r"worker\x1b[2J a\/b/c: two\nlines \x1b[31m"
+    assert line[9:] == r"worker\x1b[2J a\/b/c: two\nlines \x1b[31m (/srv/shop.py:7)"
 
 
 def test_a_terminal_that_takes_nothing_holds_nothing_up() -> None:
     read, write = os.pipe()
-    events = EventLog(write, "info", color=True)
+    begin = threading.Event()
+    begin.set()
+    events = EventLog(write, "info", True, begin)
     for _ in range(12_000):  # more than the pipe and the waiting lines hold together
         events.show(HostEvent("x", ROW, "text " * 10, logging.ERROR))
     os.close(read)
@@ -171,3 +196,21 @@ def test_a_change_of_a_state_changes_that_place_only(state: object, data: st.Dat
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(UsageProblem):
         parse_assignment(f"{path}=1").apply({"a": [1]})
+
+
+def test_code_that_blocks_the_engine_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    def named() -> bool:
+        return f"{__file__}:{block.__code__.co_firstlineno + 3} has held up" in caplog.text
+
+    def block() -> None:
+        deadline = time.monotonic() + 10
+        while not named() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    async def main() -> None:
+        watchdog = Watchdog(period=0.001, limit=0.01)
+        block()
+        watchdog.end()
+
+    asyncio.run(main())
+    assert named()

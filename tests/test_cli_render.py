@@ -393,3 +393,24 @@ def test_times_are_local(monkeypatch: pytest.MonkeyPatch) -> None:
 )  # fmt: skip
 def test_spans(ms: int, told: str) -> None:
     assert times.span(ms) == told
+
+
+def test_an_error_says_where_it_was_raised_and_nothing_twice() -> None:
+    text = 'File "/srv/shop.py", line 7, in pay\n  File "/usr/lib/python3.11/json/decoder.py", line 355, in decode\n'
+    cause = Failure("ValueError", "builtins", "no card", traceback=text)
+    error = Failure(
+        "StepExhaustedError", "rivetpy", "Step 'pay' failed: ValueError: no card", causes=(cause,)
+    )
+    lines = shown(view([], "failed", error=error), 80)
+    assert "  StepExhaustedError: Step 'pay' failed: ValueError: no card (/srv/shop.py:7)" in lines
+    assert not any("caused by" in line for line in lines)
+
+
+def test_names_are_cut_after_values_and_get_a_line_when_they_do_not_fit() -> None:
+    name = "wait-for-the-approval-of-a-manager"
+    long = [step(name, 1, output=codec.encode("x" * 60)), step("n" * 60, 2), step("short", 3)]
+    lines = shown(view(long, "completed"), 80)
+    assert all(len(line) <= 80 for line in lines)
+    assert any(line.startswith(f"{name} step") and "…" in line for line in lines)
+    alone = lines.index("n" * 60)
+    assert lines[alone + 1].split()[0] == "step" and lines[alone + 2].startswith("short ")

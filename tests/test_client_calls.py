@@ -206,10 +206,12 @@ def test_a_result_is_only_read_from_a_good_answer() -> None:
 Turn = Callable[[socket.socket], None]
 
 
-def plainly(endpoint: Endpoint, calls: int, idempotent: bool) -> list[Any]:
+def plainly(endpoint: Endpoint, calls: int, idempotent: bool, pause: Callable[[], object]) -> list[Any]:
     results: list[Any] = []
     with PlainTransport(endpoint) as transport:
-        for _ in range(calls):
+        for number in range(calls):
+            if number:
+                pause()
             try:
                 results.append(transport.run(call(idempotent=idempotent)))
             except RivetError as raised:
@@ -217,11 +219,15 @@ def plainly(endpoint: Endpoint, calls: int, idempotent: bool) -> list[Any]:
     return results
 
 
-def asynchronously(endpoint: Endpoint, calls: int, idempotent: bool) -> list[Any]:
+def asynchronously(
+    endpoint: Endpoint, calls: int, idempotent: bool, pause: Callable[[], object]
+) -> list[Any]:
     async def main() -> list[Any]:
         transport = HttpTransport(endpoint)
         results: list[Any] = []
-        for _ in range(calls):
+        for number in range(calls):
+            if number:
+                pause()
             try:
                 results.append(await transport.run(call(idempotent=idempotent)))
             except RivetError as raised:
@@ -235,20 +241,32 @@ def asynchronously(endpoint: Endpoint, calls: int, idempotent: bool) -> list[Any
 both_transports = pytest.mark.parametrize("carry", [plainly, asynchronously])
 
 
-def exchange(carry: Any, *turns: Turn, idempotent: bool = False, calls: int = 1) -> list[Any]:
-    """What calls through one transport give, against a peer that takes these turns, one per connection."""
+def exchange(
+    carry: Any, *turns: Turn, idempotent: bool = False, calls: int = 1, apart: bool = False
+) -> list[Any]:
+    """What calls through one transport give, against a peer that takes these turns, one per connection.
+
+    ``apart``: every call but the first waits until the peer has closed the connection before it.
+    """
+    closed = threading.Semaphore(0)
 
     def serve() -> None:
         for turn in turns:
             peer, _ = sock.accept()
             with peer:
                 turn(peer)
+            closed.release()
+
+    def pause() -> None:
+        assert not apart or closed.acquire(timeout=5)
 
     with listening() as sock:
         sock.settimeout(5)
         thread = threading.Thread(target=serve)
         thread.start()
-        results: list[Any] = carry(Endpoint("http", "127.0.0.1", sock.getsockname()[1]), calls, idempotent)
+        results: list[Any] = carry(
+            Endpoint("http", "127.0.0.1", sock.getsockname()[1]), calls, idempotent, pause
+        )
         thread.join(5)
         return results
 
@@ -286,9 +304,9 @@ def test_a_connection_is_kept(carry: Any) -> None:
 
 @both_transports
 def test_a_kept_connection_that_was_closed_is_noticed(carry: Any) -> None:
-    assert exchange(carry, answering(OK), answering(OK), calls=2) == [{"output": 1}] * 2
+    assert exchange(carry, answering(OK), answering(OK), calls=2, apart=True) == [{"output": 1}] * 2
     closing = answering(OK, extra=b"connection: close\r\n")
-    assert exchange(carry, closing, answering(OK), calls=2) == [{"output": 1}] * 2
+    assert exchange(carry, closing, answering(OK), calls=2, apart=True) == [{"output": 1}] * 2
 
 
 @both_transports

@@ -128,6 +128,12 @@ def test_what_is_not_there_is_said(tmp_path: Path, text: str | None, problem: st
     assert problem in error.message and error.code == "not_found"
 
 
+def test_a_file_that_looks_like_a_registry_is_proposed(tmp_path: Path) -> None:
+    assert refused(None, tmp_path).message.endswith("Name the file: rivet dev path/to/registry.py")
+    write(tmp_path, a="1", b=GOOD)
+    assert refused(None, tmp_path).message.endswith("Name the file: rivet dev b.py")
+
+
 @pytest.mark.parametrize(
     ("source", "text", "problem"),
     [

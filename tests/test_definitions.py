@@ -20,9 +20,14 @@ async def async_(c: Any, state: Any) -> None: ...
 
 
 MISTAKES: list[tuple[Any, str]] = [
+    (lambda: actor(queues=["orders"]), r"queues are a dict by name, {'name': queue\(…\)}, not \['orders'\]"),  # type: ignore[arg-type]
+    (lambda: actor(actions=[print]), "actions are a dict by name"),  # type: ignore[arg-type]
+    (lambda: actor(events="changed"), "events are a dict by name"),  # type: ignore[arg-type]
     (lambda: actor(on_waek=sync), "no option 'on_waek'. Did you mean 'on_wake'"),
     (lambda: actor(on_wake=3), "on_wake is a function, not 3"),
     (lambda: actor(on_state_change=async_), r"plain def.*wait_until"),
+    (lambda: actor(on_migrate=sync), r"actor\(db=True"),
+    (lambda: actor(db="file.db"), "db is True"),
     (lambda: actor(vars={}, create_vars=sync), "vars or create_vars, not both"),
     (lambda: actor(conn_state={}, create_conn_state=sync), "conn_state or create_conn_state"),
     (lambda: actor(vars={"lock": (_ for _ in ())}), "make it in create_vars"),

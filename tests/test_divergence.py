@@ -280,7 +280,9 @@ def test_bad_names_are_refused(name: Any) -> None:
     async def flow(ctx: Any) -> None:
         await ctx.step(name, note)
 
-    assert "a name in a workflow" in reason_of(ended(flow))
+    assert ("a name in a workflow" if isinstance(name, str) else "the name comes first") in reason_of(
+        ended(flow)
+    )
 
 
 @pytest.mark.parametrize("name", ["a/b", "~1", "%2F", "a b", "ünï", "~", "%7E", "[red]x[/]", "名"])

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from rivetpy.wire.bodies import IDEMPOTENCY_HEADER, Bodies, QueueReply, QueueSend, bodies_for
+from rivetpy import actor, setup
+from rivetpy.wire.bodies import IDEMPOTENCY_HEADER, JSON, Bodies, QueueReply, QueueSend, bodies_for
 from tests.support.actors import registry
 from tests.support.asgi import MADE, Client, error_of, serving
 from tests.support.jump import run
@@ -82,5 +83,30 @@ def test_errors_and_limits(bodies: Bodies) -> None:
             assert await fails("nothing", b"\xff" * 100) == (400, "actor.invalid_request")
             assert await fails("echo", bodies.write_args(["x" * 65536])) == (400, "message.incoming_too_long")
             assert await fails("big", bodies.write_args([1001])) == (400, "message.outgoing_too_long")
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("header", "answer"),
+    [
+        ('{"who":"séc"}', {"who": "séc"}),
+        ('["$foo",1]', ["$foo", 1]),
+        ("", None),
+        ("{", (400, "actor.invalid_request")),
+        ('"\\ud800"', (400, "actor.value_not_encodable")),
+    ],
+)
+def test_connection_parameters_of_one_call(header: str, answer: Any) -> None:
+    async def main() -> None:
+        who = actor(actions={"who": lambda c: c.conn.params})
+        async with serving(setup(use={"who": who})) as client:
+            headers = [(b"x-rivet-conn-params", header.encode("latin-1"))]
+            path = f"/gateway/who/action/who?{MADE}"
+            response = await client.http.post(path, content=b"{}", headers=headers)
+            if isinstance(answer, tuple):
+                assert error_of(response) == answer
+            else:
+                assert JSON.read_output(response.content) == answer
 
     run(main())

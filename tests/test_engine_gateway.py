@@ -60,6 +60,9 @@ def test_errors_of_actions(caplog: pytest.LogCaptureFixture) -> None:
             }
             assert error_of(refused) == (500, "user.my_code")
             assert error_of(await client.act("nope")) == (404, "actor.action_not_found")
+            unfit = await client.act("nothing", 1, 2)
+            assert error_of(unfit) == (400, "actor.invalid_request")
+            assert "'nothing' was given arguments that don't fit: too many" in unfit.json()["message"]
             assert error_of(await client.act("slow", 100)) == (408, "actor.action_timed_out")
             weird = await client.act("weird")
             assert error_of(weird) == (400, "actor.value_not_encodable")

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from rivetpy.errors import StoreError
+from rivetpy.store import Listing
 from rivetpy.store.faulty import Died, FaultyStore
 from rivetpy.store.memory import MemoryStore
 from tests.support.rows import born, put
@@ -26,7 +27,7 @@ async def asked(store: FaultyStore) -> list[Awaitable[object]]:
     return [
         store.get("a"),
         store.find("default", "counter", ("a",)),
-        store.list("default"),
+        store.list(Listing("default")),
         store.load("a"),
         store.commit(put("a", late="v")),
         store.awake(),

@@ -13,12 +13,13 @@ import pytest
 from rivetpy import actor, codec, queue, setup
 from rivetpy.actors import ActorDefinition
 from rivetpy.engine.http import error_answer
-from rivetpy.errors import StoreError
+from rivetpy.errors import RivetError, StoreError
 from rivetpy.host import Host
 from rivetpy.store import Batch
 from rivetpy.store.memory import MemoryStore
 from rivetpy.store.trouble import refused
 from tests.support.flows import define, ended, reason_of
+from tests.support.hosting import with_host
 from tests.support.jump import JumpClock, run
 from tests.support.world import World, until
 
@@ -451,3 +452,24 @@ def test_trouble_of_the_store_is_one_line_in_the_log(caplog: pytest.LogCaptureFi
         error_answer(StoreError("disk_full", "/data: the disk is full."), "ray")
     assert "ray" in caplog.text and "the disk is full" in caplog.text and "Traceback" not in caplog.text
     assert caplog.records[0].exc_info is None
+
+
+def test_a_client_learns_that_the_disk_is_full() -> None:
+    answer = error_answer(StoreError("disk_full", "/data: the disk is full."), "ray")
+    assert answer.status == 503 and b"store" in answer.body and b"the disk is full" in answer.body
+    assert b"/data" not in error_answer(StoreError("damaged", "/data: damaged."), "ray").body
+
+
+def test_who_waits_for_a_message_that_is_dropped_is_told_and_may_send_it_again() -> None:
+    async def script(host: Host) -> None:
+        row, _ = await host.get_or_create("default", "a", ("k",))
+        sending = asyncio.create_task(host.send(row.id, "jobs", 1, wait=True, idempotency_key="once"))
+        await asyncio.sleep(1)
+        assert await host.drop_messages(row.id, None) == 1
+        with pytest.raises(RivetError, match="removed from queue 'jobs'") as dropped:
+            await sending
+        assert (dropped.value.code, dropped.value.status) == ("dropped", 410)
+        assert (await host.send(row.id, "jobs", 1, idempotency_key="once")).status == "completed"
+        assert len((await host.view(row.id)).queue) == 1
+
+    with_host(actor(queues={"jobs": queue()}), script)

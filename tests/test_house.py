@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "rivetpy"
 #: Lowest first; a module imports only from its own package and from lower layers.
 LAYERS = [
-    {"errors", "clock", "version"},
+    {"errors", "clock", "calling", "version"},
     {"identity"},
     {"store", "codec"},
     {"wire"},
@@ -28,6 +28,7 @@ LAYERS = [
     {"state"},
     {"channels", "hooks"},
     {"actors"},
+    {"registry"},
     {"config", "client"},
     {"host"},
     {"engine"},

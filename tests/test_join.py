@@ -167,7 +167,7 @@ def test_a_result_that_cannot_be_kept_fails_its_branch() -> None:
         ({"a": 5}, "branch 'a' is not a function"),
         ({"": note}, "a name in a workflow"),
     ],
-    ids=repr,
+    ids=["empty", "list", "None", "no function", "no name"],
 )
 @pytest.mark.parametrize("verb", ["join", "race"])
 def test_branches_that_are_none_are_refused(verb: str, branches: Any, says: str) -> None:

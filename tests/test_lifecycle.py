@@ -9,8 +9,10 @@ import pytest
 
 from rivetpy import UserError, actor, queue
 from rivetpy.host import Host, HostEvent
+from rivetpy.store import Listing
 from rivetpy.store.memory import MemoryStore
 from rivetpy.workflow import workflow
+from tests.support.flows import to_the_end, world_of
 from tests.support.hosting import make, refused, with_host
 
 
@@ -33,6 +35,7 @@ def diary(log: list[Any], **more: Any) -> Any:
         log.append(("on_wake", c.vars))
 
     return actor(
+        db=True,
         on_migrate=lambda c: log.append("on_migrate"),
         create_state=lambda c, given: log.append(("create_state", given)) or {"n": given},
         on_create=lambda c: log.append(("on_create", c.state, c.input)),
@@ -108,7 +111,7 @@ def test_an_actor_is_made_with_all_that_on_create_did_or_not_at_all() -> None:
         row = await host.create("default", "a", ("good",))
         view = await host.view(row.id)
         assert view.state == {"n": 1} and len(view.queue) == 1
-        rows, _ = await store.list("default", include_destroyed=True)
+        rows, _ = await store.list(Listing("default", include_destroyed=True))
         assert [each.id for each in rows] == [row.id]
 
     with_host(actor(state={"n": 0}, queues={"jobs": queue()}, on_create=on_create), script, store)
@@ -296,3 +299,14 @@ def test_on_before_action_response_has_the_last_word() -> None:
         state={"calls": 0}, on_before_action_response=wrap, actions={"echo": lambda c, a, b: a + b}
     )
     with_host(definition, script)
+
+
+def test_a_workflow_that_goes_on_after_a_crash_is_said_to_resume() -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.sleep("nap", 10)
+
+    world = world_of(flow)
+    world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    assert [event.kind for event in world.events] == ["run_started"]
+    world.live(to_the_end)
+    assert [event.kind for event in world.events] == ["run_started", "run_resumed", "run_completed"]

@@ -110,7 +110,7 @@ def test_empty_states_are_states(state: Any) -> None:
         ({}, Loop.continue_(1), "pass state="),
         ({"state": 1}, Loop.continue_(object()), "$"),
     ],
-    ids=repr,
+    ids=["nothing", "text", "no state", "not storable"],
 )
 def test_a_wrong_return_fails_with_the_fix(state: Any, result: Any, says: str) -> None:
     async def again(loop: Any, *carried: Any) -> Any:

@@ -17,6 +17,7 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.cli.body import parse_body
 from rivetpy.client import create_client
 from rivetpy.host import Host
+from rivetpy.store import Listing
 from rivetpy.store.faulty import Died
 from rivetpy.workflow import workflow
 from tests.support.engine import EXAMPLES
@@ -319,7 +320,7 @@ async def one_site(queue: str, job: Any, host: Host) -> dict[str, Any]:
         await site.send(queue, job)
         while (words := (await site.getState())["words"]) is None:
             await asyncio.sleep(0.02)
-    rows, _ = await host.list("default")
+    rows, _ = await host.list(Listing("default"))
     views = [await host.view(row.id) for row in rows]
     return {
         "words": words,

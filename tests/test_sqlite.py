@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rivetpy.errors import StoreError
-from rivetpy.store import Batch
+from rivetpy.store import Batch, Listing
 from rivetpy.store.database import APPLICATION, FORMAT
 from rivetpy.store.sqlite import Durability, SqliteStore
 from tests.support.rows import START, born, put, row
@@ -367,11 +367,11 @@ def test_ten_thousand_actors_are_listed_by_index_and_without_their_entries(tmp_p
         ids: list[str] = []
         cursor: str | None = None
         while not ids or cursor:
-            page, cursor = await store.list("default", "counter", limit=1000, cursor=cursor)
+            page, cursor = await store.list(Listing("default", "counter", limit=1000, cursor=cursor))
             ids += [found.id for found in page]
         assert ids == [f"a{n}" for n in reversed(range(10_000))]
-        await store.list("default", limit=10)
-        await store.list("default", limit=10, include_destroyed=True, cursor=f"{START}.7")
+        await store.list(Listing("default", limit=10))
+        await store.list(Listing("default", limit=10, include_destroyed=True, cursor=f"{START}.7"))
         assert await store.next_alarm() == 1
         assert await store.due(3, 10) == ["a1", "a2", "a3"]
         assert await store.awake() == []

@@ -92,6 +92,10 @@ def _parse_word(word: str, read: Read) -> Value:
     try:
         return parse_json(word)
     except BodyError as error:
+        if word[:1] in "{[" and '"' not in word:
+            error.args = (
+                f"{error}. If the shell took its quotes away, put it in single ones: '{{\"key\": 1}}'",
+            )
         if word.replace("_", "").replace("-", "").isalnum() and word not in _CONSTANTS:
             error.args = (f"""{error}. Text goes in double quotes: '"{word}"'""",)
         raise

@@ -15,14 +15,15 @@ from rivetpy.cli.problems import CANNOT_START, FAILED
 def main() -> NoReturn:
     """Run one `Launch`, and end without waiting for threads that may be stuck in the user's code."""
     launch = Launch.from_argument(sys.argv[1])
-    threading.Thread(target=_end_with_parent, args=(launch.alive_fd,), daemon=True).start()
+    announced = threading.Event()
+    threading.Thread(target=_end_with_parent, args=(launch.alive_fd, announced), daemon=True).start()
     # Not SIG_IGN, which processes that the user's code starts would inherit.
     signal.signal(signal.SIGINT, lambda number, frame: None)
     for descriptor in launch.fds:
         os.set_inheritable(descriptor, False)
     stdout = _own_stdout()
     try:
-        code = _run(launch, stdout)
+        code = _run(launch, stdout, announced)
     except (Exception, KeyboardInterrupt) as error:  # no signal raises the latter here: user code did
         code = _unforeseen(error, launch)
     _end(code)
@@ -37,10 +38,11 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _end_with_parent(alive_fd: int) -> None:
-    """What was committed is on disk; what was not, nobody could answer for any more."""
+def _end_with_parent(alive_fd: int, announced: threading.Event) -> None:
+    """A byte says that the parent has announced the engine; the end of the file, that the parent is gone: what was
+    committed is on disk, and for what was not, nobody could answer any more."""
     while os.read(alive_fd, 1):
-        pass
+        announced.set()
     os._exit(FAILED)
 
 
@@ -53,7 +55,7 @@ def _own_stdout() -> int:
     return own
 
 
-def _run(launch: Launch, stdout: int) -> int:
+def _run(launch: Launch, stdout: int, announced: threading.Event) -> int:
     from rivetpy.cli.serving import serve_registry
     from rivetpy.config import RegistryError
     from rivetpy.errors import StoreError
@@ -62,7 +64,7 @@ def _run(launch: Launch, stdout: int) -> int:
         os.write(launch.report_fd, write_report(report))
 
     try:
-        serve_registry(launch, stdout, report)
+        serve_registry(launch, stdout, report, announced)
     except RegistryError as error:
         report({"failed": error.message, "detail": error.traceback})
         return CANNOT_START

@@ -14,11 +14,20 @@ from typing import TypeVar
 
 from rivetpy import __version__
 from rivetpy.cli.launch import Launch, Report
-from rivetpy.cli.listening import is_loopback, listen
+from rivetpy.cli.listening import listen
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.supervisor import Supervisor
 from rivetpy.cli.text import visible
-from rivetpy.config import DATABASE, DEFAULT_PORT, RegistryRef, data_dir, find_engine, find_registry
+from rivetpy.config import (
+    ACTOR_FILES,
+    DATABASE,
+    DEFAULT_PORT,
+    RegistryRef,
+    data_dir,
+    find_engine,
+    find_registry,
+    is_loopback,
+)
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.store.lock import DataLock, read_owner
 
@@ -84,6 +93,8 @@ def wipe(directory: Path) -> None:
     """Delete this registry's data: our own files, and nothing else that may lie there."""
     for suffix in ("", "-wal", "-shm"):
         (directory / f"{DATABASE}{suffix}").unlink(missing_ok=True)
+        for path in (directory / ACTOR_FILES).glob(f"*.db{suffix}"):
+            path.unlink()
 
 
 def _patiently(directory: Path, take: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import near, visible
 from rivetpy.host.events import HostEvent
 from rivetpy.identity import format_key
 
@@ -27,8 +27,10 @@ _LEVELS = {
 class EventLog:
     """Prints events from a thread of its own: a terminal that takes nothing must not hold up the engine."""
 
-    def __init__(self, descriptor: int, level: str, color: bool) -> None:
+    def __init__(self, descriptor: int, level: str, color: bool, begin: threading.Event) -> None:
+        """Nothing is printed before ``begin``: the parent's own lines come first."""
         self._descriptor = descriptor
+        self._begin = begin
         self._level = _LEVELS[level]
         self._color = color
         self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
@@ -39,11 +41,14 @@ class EventLog:
         """Print the event, if its level is worth it."""
         if event.level < self._level:
             return
-        line = f"{_now()} {event.actor.name} {format_key(event.actor.key)}: {event.text}"
+        site = event.failure.site if event.failure is not None else None
+        where = f" ({near(site)})" if site is not None else ""
+        line = f"{_now()} {event.actor.name} {format_key(event.actor.key)}: {event.text}{where}"
         self._put(self._colored(visible(line), event.level))
 
     def close(self) -> None:
         """Give what was printed last a moment to come out."""
+        self._begin.set()
         try:
             self._waiting.put_nowait(None)
         except queue.Full:
@@ -61,6 +66,7 @@ class EventLog:
         return f"\x1b[{code}m{line}\x1b[0m" if self._color and code else line
 
     def _write(self) -> None:
+        self._begin.wait()
         try:
             while (data := self._waiting.get()) is not None:
                 while data:

@@ -24,7 +24,7 @@ class Launch:
     socket_fd: int
     #: The lock of the data directory: held until parent and child are gone.
     lock_fd: int
-    #: Reads the end of file when the parent is gone.
+    #: Reads a byte when the parent has said that the engine runs, the end of file when the parent is gone.
     alive_fd: int
     #: Takes the child's reports, a JSON object a line.
     report_fd: int

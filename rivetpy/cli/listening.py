@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
 import sys
 from pathlib import Path
@@ -34,14 +33,6 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise _refused(host, port, error) from error
     return listener
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _refused(host: str, port: int, error: OSError) -> StartProblem:
@@ -76,11 +67,17 @@ def _owner(port: int) -> str:
         for process in Path("/proc").iterdir():
             if process.name.isdecimal() and inodes & _socket_inodes(process):
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                command = b" ".join(words).decode("utf-8", "replace").strip()
-                return f"process {process.name} ({command[:60]})"
+                return f"process {process.name} ({shortened(words)})"
     except OSError:
         return unknown
     return unknown
+
+
+def shortened(words: list[bytes]) -> str:
+    """A command line in at most 60 characters: files without their directories."""
+    texts = [word.decode("utf-8", "replace") for word in words]
+    text = " ".join(Path(text).name if text.startswith("/") else text for text in texts).strip()
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _listening_inodes(port: int) -> set[str]:

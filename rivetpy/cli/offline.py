@@ -14,7 +14,7 @@ from rivetpy.host.offline import view_rows
 from rivetpy.host.record import ENDED, unpack
 from rivetpy.host.view import ActorView
 from rivetpy.identity import Key
-from rivetpy.store import ActorRow, Pairs
+from rivetpy.store import ActorRow, Listing, Pairs
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow import layout
@@ -74,7 +74,7 @@ class Offline:
     def _rows(self, name: str | None) -> Iterator[ActorRow]:
         cursor: str | None = None
         while True:
-            rows, cursor = asyncio.run(self._store.list(self._namespace, name, cursor=cursor))
+            rows, cursor = asyncio.run(self._store.list(Listing(self._namespace, name, cursor=cursor)))
             yield from rows
             if cursor is None:
                 return

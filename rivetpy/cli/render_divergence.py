@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.text import Text
 
 from rivetpy.cli.terminal import unicode_out, wrap
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import near, visible
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow.location import name_of, split
 
@@ -24,7 +22,7 @@ _WAYS_OUT = (
 def divergence(told: JsonObject, width: int, indent: str = "  ") -> Iterator[Text]:
     """``told`` is ``location``, ``expected``, ``found``, ``site`` and, where known, ``around``."""
     facts = (("at", told["location"]), ("code", told["expected"]), ("journal", told["found"]))
-    for title, text in (*facts, ("call", _near(told["site"]))):
+    for title, text in (*facts, ("call", near(told["site"]))):
         first, *more = wrap(text, width - len(indent) - 8)
         yield Text.assemble(indent, (f"{title:<8}", "dim"), (first, "red" if title != "call" else "bold"))
         for line in more:
@@ -40,18 +38,13 @@ def divergence(told: JsonObject, width: int, indent: str = "  ") -> Iterator[Tex
             yield Text(f"{indent}{'':<29}{line}")
 
 
-def _near(site: str) -> str:
-    """file:line, without the current directory where the file is below it."""
-    return site.removeprefix(f"{Path.cwd()}{os.sep}")
-
-
 def _around(told: JsonObject, width: int, indent: str) -> Iterator[Text]:
     mark = "→" if unicode_out() else ">"
     scope = split(told["around"][0]["location"])[0]
     if scope:
         yield from (Text(line) for line in wrap(f"in {scope}", width, f"{indent}  "))
-    for near in told["around"]:
-        name = visible(name_of(split(near["location"])[1]))
-        begin = f"{indent}{mark if near['here'] else ' '} "
-        for line in wrap(f"{near['kind']} '{name}'", width, begin)[:1]:
-            yield Text(line, "bold" if near["here"] else "")
+    for entry in told["around"]:
+        name = visible(name_of(split(entry["location"])[1]))
+        begin = f"{indent}{mark if entry['here'] else ' '} "
+        for line in wrap(f"{entry['kind']} '{name}'", width, begin)[:1]:
+            yield Text(line, "bold" if entry["here"] else "")

@@ -21,6 +21,7 @@ from rivetpy.cli.render_values import (
     value_text,
 )
 from rivetpy.cli.terminal import clip, columns, unicode_out
+from rivetpy.cli.text import visible
 
 #: Finished iterations shown in full before the one that runs; older ones fold into a line with counts.
 SHOWN_ITERATIONS = 1
@@ -125,6 +126,8 @@ def _errors(node: Node, indent: str) -> Iterator[Row]:
         yield Row(indent, "", note=text, style="red")
 
 
+#: Values are cut before names are, down to so many cells.
+_LEAST_VALUE = 12
 _TITLES = ("ENTRY", "KIND", "STATUS", "TRY", "STARTED", "TOOK", "VALUE")
 
 
@@ -134,7 +137,7 @@ def tree(root: Node, width: int, now: int, wanted: Wanted) -> Iterator[Text]:
     sizes = _sizes([row for row in laid if not row.note], width, now)
     yield columns([(text, size, "dim") for text, size in zip(_TITLES, sizes, strict=True)])
     for row in laid:
-        yield _lay(row, sizes, width, now)
+        yield from _lay(row, sizes, width, now)
 
 
 def _sizes(laid: list[Row], width: int, now: int) -> list[int]:
@@ -145,10 +148,9 @@ def _sizes(laid: list[Row], width: int, now: int) -> list[int]:
         for title, column in zip(_TITLES[1:-1], _columns(cells)[:-1], strict=True)
     ]
     room = width - sum(middle) - len(_TITLES) + 1
-    names = max((cell_len(row.guide) + cell_len(row.label) for row in laid), default=0)
+    names = max((cell_len(row.guide) + cell_len(visible(row.label)) for row in laid), default=0)
     values = max(map(cell_len, _columns(cells)[-1]), default=0)
-    least = min(names, room * 3 // 5)
-    entry = max(len(_TITLES[0]), min(names, max(least, room - values)))
+    entry = max(len(_TITLES[0]), min(names, room - min(values, _LEAST_VALUE)))
     return [entry, *middle, max(0, room - entry)]
 
 
@@ -173,18 +175,29 @@ def _cells(row: Row, now: int) -> tuple[str, ...] | None:
     )
 
 
-def _lay(row: Row, sizes: list[int], width: int, now: int) -> Text:
+def _lay(row: Row, sizes: list[int], width: int, now: int) -> Iterator[Text]:
+    """The line of a row; a name too long for its column has one of its own before it."""
     if row.note:
         label = f"{row.label} " if row.label else ""
-        return Text(row.guide + label + clip(row.note, width - cell_len(row.guide + label)), row.style)
-    name = row.guide + clip(row.label, max(1, sizes[0] - cell_len(row.guide)))
+        yield Text(row.guide + label + clip(row.note, width - cell_len(row.guide + label)), row.style)
+        return
     cells = _cells(row, now)
+    name = row.guide + clip(row.label, max(1, width - cell_len(row.guide)))
+    if cells is None or cell_len(name) > sizes[0]:
+        yield columns([(name, max(sizes[0], cell_len(name)), "dim" if cells is None else "")])
+        name = _under(row.guide)
     if cells is None:
-        return columns([(name, sizes[0], "dim")])
+        return
     tries = "yellow" if row.line is not None and row.line.attempts > 1 else ""
     won = "green" if row.branch is not None and row.branch.won else ""
     styles = ("dim", STYLES.get(cells[1], ""), tries, "dim", "", won)
-    return columns([(name, sizes[0], ""), *zip(cells, sizes[1:], styles, strict=True)])
+    yield columns([(name, sizes[0], ""), *zip(cells, sizes[1:], styles, strict=True)])
+
+
+def _under(guide: str) -> str:
+    """The guide of a second line of a row: what goes on below it."""
+    draw = guides()
+    return guide.replace(draw.tee, draw.bar).replace(draw.last, " " * len(draw.last))
 
 
 def _took(line: Line) -> str:

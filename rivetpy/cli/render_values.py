@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from rivetpy.cli import times
 from rivetpy.cli.journal import BranchLine, Line
-from rivetpy.cli.text import json_text
+from rivetpy.cli.text import json_text, near
 from rivetpy.wire.jsonvalue import Json, JsonObject
+from rivetpy.workflow.failure import site_of
 
 STYLES = {
     "completed": "green",
@@ -68,12 +69,31 @@ def branch_text(branch: BranchLine) -> str:
     return f"winner {value}".rstrip() if branch.won else value
 
 
-def failure_lines(failure: JsonObject, depth: int = 0) -> Iterator[str]:
-    """An error and what caused it, a line each."""
-    text = failure["type"] + (f": {failure['message']}" if failure["message"] else "")
-    yield "  " * depth + ("caused by " if depth else "") + text
+def failure_lines(failure: JsonObject) -> Iterator[str]:
+    """An error with where it was raised, and what caused it, a line each."""
+    site = _site(failure)
+    yield _error_text(failure) + ("" if site is None else f" ({near(site)})")
+    yield from _cause_lines(failure, 1)
+
+
+def _cause_lines(failure: JsonObject, depth: int) -> Iterator[str]:
+    """The causes; one that the message above ends with is not told twice."""
     for cause in failure["causes"]:
-        yield from failure_lines(cause, depth + 1)
+        text = _error_text(cause)
+        if failure["message"].endswith(text):
+            yield from _cause_lines(cause, depth)
+        else:
+            yield f"{'  ' * depth}caused by {text}"
+            yield from _cause_lines(cause, depth + 1)
+
+
+def _error_text(failure: JsonObject) -> str:
+    return f"{failure['type']}: {failure['message']}" if failure["message"] else str(failure["type"])
+
+
+def _site(failure: JsonObject) -> str | None:
+    """file:line of the user code that raised the first cause, as far as it is known."""
+    return next(filter(None, map(_site, failure["causes"])), None) or site_of(failure["traceback"])
 
 
 def error_lines(line: Line) -> Iterator[str]:

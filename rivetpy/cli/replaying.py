@@ -25,7 +25,7 @@ from rivetpy.wire.jsonvalue import JsonObject
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from rivetpy.actors import Registry
+    from rivetpy.registry import Registry
 
 #: Seconds that the code between two verbs may take; it has nothing to wait for.
 PATIENCE = 10.0

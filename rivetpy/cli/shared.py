@@ -31,6 +31,13 @@ class Color(StrEnum):
         return self is Color.ALWAYS
 
 
+def directory(text: str) -> Path:
+    """A directory's name as typed. An empty one is a variable that isn't set, not the current directory."""
+    if not str(text):
+        raise typer.BadParameter("a directory's name is empty")
+    return Path(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Common:
     """Where a command works; each field is an option of each command."""
@@ -41,7 +48,12 @@ class Common:
     ] = None
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The data directory (or RIVET_DATA_DIR).", show_default=False),
+        typer.Option(
+            metavar="DIR",
+            parser=directory,
+            help="The data directory (or RIVET_DATA_DIR).",
+            show_default=False,
+        ),
     ] = None
     namespace: Annotated[
         str | None,

@@ -7,19 +7,23 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+from rivetpy import __version__
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.client.endpoint import Endpoint, find_endpoint
 from rivetpy.client.plain import CONNECT_TIMEOUT
 from rivetpy.config import DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place, RegistryRef, data_dir, find_engine
-from rivetpy.errors import did_you_mean
+from rivetpy.errors import RivetError, did_you_mean
 from rivetpy.identity import Key, parse_key
 from rivetpy.wire.jsonvalue import JsonObject
 
+#: So many actors are looked at for the names that are there.
+_LOOKED_AT = 1000
 DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
 
 
@@ -46,8 +50,25 @@ def open_engine(common: Common) -> Iterator[EngineApi]:
     endpoint = _answering(place, common)
     if endpoint is None:
         raise Problem(_no_engine(place))
-    with contextlib.closing(EngineApi(endpoint)) as engine:
+    with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
         yield engine
+
+
+@contextlib.contextmanager
+def _of_one_version(engine: EngineApi) -> Iterator[None]:
+    """An answer that can't be read, or a route that isn't there, may come from another release: say so."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, RivetError) as error:
+        if isinstance(error, RivetError) and (error.group, error.code) != ("api", "not_found"):
+            raise
+        theirs = engine.metadata().get("version")
+        if theirs == __version__:
+            raise
+        raise Problem(
+            f"The engine at {engine.endpoint.url} is rivet {theirs}, this command is rivet {__version__}. "
+            "Restart rivet dev, so that both are the same."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -56,7 +77,7 @@ def open_source(common: Common) -> Iterator[Source]:
     place = _place(common)
     endpoint = _answering(place, common)
     if endpoint is not None:
-        with contextlib.closing(EngineApi(endpoint)) as engine:
+        with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
             yield engine
         return
     if place.directory is None or not place.has_data or (place.endpoint_named and not place.directory_named):
@@ -101,14 +122,16 @@ def require(source: Source, name: str, key_text: str) -> JsonObject:
     actor = source.find(name, key)
     if actor is not None:
         return actor
-    keys, names = set(), set()
-    for other, _ in zip(source.actors(None), range(1000), strict=False):
-        names.add(other["name"])
-        if other["name"] == name:
-            keys.add(other["key"])
+    keys = {other["key"] for other in islice(source.actors(name), _LOOKED_AT)}
     if keys:
         raise Problem(f"There is no {name} with the key {key_text!r}. {_nearest(key_text, keys)}")
-    raise Problem(f"There is no actor {name!r} yet. {_nearest(name, names)}")
+    raise unknown_name(source, name)
+
+
+def unknown_name(source: Source, name: str) -> Problem:
+    """Nobody has this name; the nearest that somebody has."""
+    names = {other["name"] for other in islice(source.actors(None), _LOOKED_AT)}
+    return Problem(f"There is no actor {name!r} yet. {_nearest(name, names)}")
 
 
 def _nearest(text: str, known: set[str]) -> str:

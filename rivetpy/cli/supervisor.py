@@ -63,6 +63,11 @@ class Child:
         *lines, self._rest = (self._rest + data).split(b"\n")
         yield from map(json.loads, lines)
 
+    def announced(self) -> None:
+        """Let it print: whoever reads knows by now what it belongs to."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._alive, b".")
+
     def end(self) -> None:
         """Ask it to put its actors away and leave."""
         self._process.terminate()
@@ -152,8 +157,10 @@ class Supervisor:
             elif not self._announced:
                 self._announced = True
                 self.announce(self._actors)
+                child.announced()
             else:
                 say("the engine runs again")
+                child.announced()
 
     def _end(self, child: Child) -> float:
         """The first time ask it to end, the second time end it; returns when patience is over."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
+from pathlib import Path
 
 from rivetpy.wire.jsonvalue import Json
 
@@ -20,6 +22,11 @@ def visible(text: str) -> str:
     if text.isprintable():  # no control, format or surrogate character: the usual case
         return text
     return "".join(map(_shown, text))
+
+
+def near(site: str) -> str:
+    """file:line, without the current directory where the file is below it."""
+    return site.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def _shown(letter: str) -> str:

@@ -39,6 +39,7 @@ def create_client(
     RIVET_TOKEN and RIVET_NAMESPACE; then it is the local engine and namespace ``default``. ``headers`` are on
     every request. Raises RivetError ``client.invalid_endpoint``. Nothing is sent before the first call.
     """
+    from rivetpy.client.backend import Remote
     from rivetpy.client.endpoint import find_endpoint
     from rivetpy.client.handles import Client, check_encoding
     from rivetpy.client.http import HttpTransport
@@ -46,4 +47,4 @@ def create_client(
 
     check_encoding(encoding)
     where = find_endpoint(endpoint, token, namespace)
-    return Client(Requests(where, headers), HttpTransport(where))
+    return Client(Remote(Requests(where, headers), HttpTransport(where)))

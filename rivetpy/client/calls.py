@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn, Protocol, TypeVar
 
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.errors import RivetError
 from rivetpy.wire.errors import read_error
 from rivetpy.wire.jsonvalue import JsonError
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 #: Seconds before the 2nd, 3rd … try (wire 6.6).
@@ -99,3 +100,15 @@ def raise_lost(endpoint: Endpoint, reason: object) -> NoReturn:
         f"The engine at {endpoint.url} went away before it answered ({reason}); whether the request ran "
         "is not known. A send with an idempotency_key can be repeated safely.",
     )
+
+
+class Transport(Protocol):
+    """What carries calls for an asynchronous client."""
+
+    async def run(self, call: Call[T]) -> T:
+        """Make the call and return its result. Raises RivetError."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...

@@ -6,19 +6,13 @@ import datetime as dt
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
 
-from rivetpy.client.calls import Call
-from rivetpy.client.requests import ById, ByKey, Requests, Target
+from rivetpy.client.backend import Backend
+from rivetpy.client.requests import ById, ByKey, Target
 from rivetpy.errors import RivetError
 from rivetpy.identity import key_of
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.jsonvalue import Value
-
-if TYPE_CHECKING:
-    from rivetpy.client.http import HttpTransport
-
-T = TypeVar("T")
 
 
 class Client:
@@ -27,9 +21,8 @@ class Client:
     Use it as ``async with create_client(…) as client``, or `close` it.
     """
 
-    def __init__(self, requests: Requests, transport: HttpTransport) -> None:
-        self._requests = requests
-        self._transport = transport
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
     def __getattr__(self, name: str) -> Actors:
         if name.startswith("_"):
@@ -42,7 +35,7 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._transport.close()
+        await self._backend.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -51,9 +44,6 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    async def _run(self, make: Callable[[Requests], Call[T]]) -> T:
-        return await self._transport.run(make(self._requests))
 
 
 class Actors:
@@ -78,7 +68,7 @@ class Actors:
     async def create(self, key: str | Sequence[str] = (), *, input: Value = None) -> Handle:
         """Make the actor now. Raises RivetError ``actor.duplicate_key`` when it exists."""
         target = ByKey(self.name, key_of(key), create=True, input=input)
-        return self.get_for_id(await self._client._run(lambda requests: requests.create(target)))
+        return self.get_for_id(await self._client._backend.create(target))
 
 
 class Handle:
@@ -98,8 +88,7 @@ class Handle:
 
     async def action(self, name: str, /, *args: Value) -> Value:
         """Call an action and return what it returned. Raises the RivetError it failed with."""
-        target = await self._reachable()
-        return await self._client._run(lambda requests: requests.action(target, name, args))
+        return await self._client._backend.action(self._target, name, args)
 
     async def send(
         self,
@@ -115,9 +104,8 @@ class Handle:
         With ``wait`` the answer is how it ended: ``completed`` with the response, or ``timedOut`` after
         ``timeout`` seconds. A second send with the same ``idempotency_key`` enqueues nothing.
         """
-        target = await self._reachable()
         message = QueueSend(body, wait, _seconds(timeout), idempotency_key)
-        reply = await self._client._run(lambda requests: requests.send(target, queue, message))
+        reply = await self._client._backend.send(self._target, queue, message)
         return reply if wait else None
 
     async def resolve(self) -> str:
@@ -125,13 +113,7 @@ class Handle:
         target = self._target
         if isinstance(target, ById):
             return target.actor_id
-        return await self._client._run(lambda requests: requests.resolve(target))
-
-    async def _reachable(self) -> Target:
-        """Keys that a URL can't carry (a comma in a part) are looked up first."""
-        if isinstance(self._target, ById) or self._target.fits_url:
-            return self._target
-        return ById(await self.resolve())
+        return await self._client._backend.resolve(target)
 
 
 def _seconds(timeout: float | dt.timedelta | None) -> float | None:

@@ -64,7 +64,7 @@ def reread(value: Value) -> tuple[bytes, Value]:
         packed = pack(value)
         again = msgpack.unpackb(packed, ext_hook=restore, object_hook=_text_keys)
     except Exception:  # of msgpack, of ours, of a property in the user's class
-        return _reread_slowly(value)
+        packed = _NOT_FINITE[0]
     if _NOT_FINITE[0] in packed or _NOT_FINITE[1] in packed:
         return _reread_slowly(value)
     return _VERSION_BYTE + packed, again

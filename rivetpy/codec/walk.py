@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import math
 import reprlib
 
@@ -122,6 +123,10 @@ def _plainer(value: Value, path: str) -> Value:
                 return convert(value)
     except Exception as error:  # a property of the user's class
         raise EncodeError(path, f"reading it raised {type(error).__name__}.") from error
+    if inspect.isawaitable(value):
+        raise EncodeError(
+            path, "a coroutine can't be stored; `await` is missing before the call that made it."
+        )
     raise EncodeError(
         path,
         f"{type(value).__module__}.{type(value).__qualname__} can't be stored; "

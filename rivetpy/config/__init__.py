@@ -2,6 +2,7 @@
 
 from rivetpy.config.loading import load_registry, user_traceback
 from rivetpy.config.places import (
+    ACTOR_FILES,
     DATABASE,
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -9,10 +10,12 @@ from rivetpy.config.places import (
     data_dir,
     endpoint_of,
     find_engine,
+    is_loopback,
 )
 from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
 
 __all__ = [
+    "ACTOR_FILES",
     "DATABASE",
     "DEFAULT_HOST",
     "DEFAULT_PORT",
@@ -23,6 +26,7 @@ __all__ = [
     "endpoint_of",
     "find_engine",
     "find_registry",
+    "is_loopback",
     "load_registry",
     "user_traceback",
 ]

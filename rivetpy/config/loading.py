@@ -16,7 +16,7 @@ from rivetpy.config.refs import RegistryError, RegistryRef
 from rivetpy.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from rivetpy.actors import Registry
+    from rivetpy.registry import Registry
 
 _OURS = str(Path(__file__).parent.parent) + "/"
 _LIBRARIES = tuple(
@@ -107,7 +107,7 @@ def _fresh(ref: RegistryRef) -> ModuleType:
 
 
 def _named(module: ModuleType, ref: RegistryRef, attribute: str) -> Registry:
-    from rivetpy.actors import Registry
+    from rivetpy.registry import Registry
 
     value = getattr(module, attribute, None)
     if isinstance(value, Registry):
@@ -136,7 +136,7 @@ def _only(module: ModuleType, ref: RegistryRef) -> Registry:
 
 def _registries(module: ModuleType) -> dict[str, Registry]:
     """The registries of a module by name; two names of one registry count once."""
-    from rivetpy.actors import Registry
+    from rivetpy.registry import Registry
 
     found: dict[str, Registry] = {}
     for name, value in vars(module).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6420
 DATABASE = "journal.db"
+#: The folder of the actors' own databases.
+ACTOR_FILES = "actors"
 
 
 def data_dir(
@@ -74,10 +77,18 @@ def endpoint_of(directory: Path) -> str | None:
     from rivetpy.store.lock import read_owner
 
     owner = read_owner(directory)
-    if owner is None:
+    if owner is None or not owner.port:  # an engine inside a program need not listen itself
         return None
     host = owner.host if owner.host not in {"0.0.0.0", "::", ""} else DEFAULT_HOST  # noqa: S104
     return f"http://[{host}]:{owner.port}" if ":" in host else f"http://{host}:{owner.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _project(cwd: Path) -> RegistryRef | None:

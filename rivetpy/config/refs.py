@@ -71,9 +71,19 @@ def _usual(directory: Path, attribute: str | None = None) -> RegistryRef:
             return _file_ref(directory / place, attribute)
     if (directory / "__init__.py").is_file():
         return _file_ref(directory / "__init__.py", attribute)
+    likely = next((path.name for path in sorted(directory.glob("*.py")) if _sets_up(path)), None)
     raise RegistryError(
-        "not_found", f"There is no registry.py in {directory}. Name the file: rivet dev path/to/registry.py"
+        "not_found",
+        f"There is no registry.py in {directory}. Name the file: rivet dev {likely or 'path/to/registry.py'}",
     )
+
+
+def _sets_up(path: Path) -> bool:
+    """Whether a file looks like a registry, without importing it."""
+    try:
+        return b"setup(use=" in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _file_ref(path: Path, attribute: str | None) -> RegistryRef:

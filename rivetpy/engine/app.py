@@ -14,6 +14,8 @@ from rivetpy.engine.door import Door, cors_headers
 from rivetpy.engine.gateway import Gateway
 from rivetpy.engine.http import Answer, cut_short, error_answer, raw_path
 from rivetpy.engine.management import Management
+from rivetpy.engine.raw import RawAnswer
+from rivetpy.engine.websockets import WebSockets
 from rivetpy.host import Host
 from rivetpy.identity import new_id
 from rivetpy.wire import routes
@@ -28,13 +30,15 @@ class Engine:
         self._door = door
         self._gateway = Gateway(host, self.stopping)
         self._management = Management(host, details)
+        self.sockets = WebSockets(host, door, self.stopping)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1011})
+        if scope["type"] == "websocket":
+            await self.sockets.serve(scope, receive, send)
             return
         request = Request(scope, receive)
         ray_id = new_id()
+        answer: Answer | RawAnswer
         try:
             answer = await self._answer(request, ray_id)
         except ClientDisconnect:
@@ -49,7 +53,7 @@ class Engine:
         answer.headers += cors_headers(request)
         await answer.send(send)
 
-    async def _answer(self, request: Request, ray_id: str) -> Answer:
+    async def _answer(self, request: Request, ray_id: str) -> Answer | RawAnswer:
         path = raw_path(request)
         if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
             return self._door.preflight(request, gateway=path.startswith(routes.PREFIX))
@@ -72,7 +76,8 @@ def create_app(
 
     With ``token`` every request must carry it. Without one, ``local_only`` (right for an engine that listens
     on loopback) refuses requests that pages of other sites make. ``details`` are added to ``/metadata``.
-    ``app.state.stopping``, once set, ends the waits of clients.
+    ``app.state.stopping``, once set, ends the waits of clients and their WebSockets, whose tasks are in
+    ``app.state.sockets`` while there are any. ``app.state.longest_message`` is the size that a server must let in.
     """
     engine = Engine(host, Door(token, local_only), details or {})
 
@@ -89,4 +94,8 @@ def create_app(
     # Not a route: routes see the decoded path, in which a slash inside a name can't be told from the others.
     app.router.default = engine
     app.state.stopping = engine.stopping
+    app.state.sockets = engine.sockets.open
+    app.state.longest_message = max(
+        (each.options.max_incoming_message_size for each in host.registry.actors.values()), default=0
+    )
     return app

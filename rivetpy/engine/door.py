@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from rivetpy.engine.http import Answer, Headers
 from rivetpy.errors import RivetError
@@ -26,7 +26,7 @@ class Door:
         self._token = token.encode() if token else None
         self._local_only = local_only
 
-    def admit(self, request: Request, url_token: str | None) -> None:
+    def admit(self, request: HTTPConnection, url_token: str | None) -> None:
         """Raises RivetError ``auth.forbidden`` when the request may not come in."""
         if self._token is not None:
             self._check_token(request, url_token)
@@ -47,7 +47,7 @@ class Door:
             return Answer(b"", 204, headers=headers)
         return Answer(b"", 200, headers=[(b"allow", METHODS), *headers])
 
-    def _check_token(self, request: Request, url_token: str | None) -> None:
+    def _check_token(self, request: HTTPConnection, url_token: str | None) -> None:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         given = (
             (bearer.strip() if scheme.lower() == "bearer" else "").encode("latin-1"),
@@ -62,7 +62,7 @@ class Door:
                 "This engine needs its token: Authorization: Bearer …, or create_client(token=…).",
             )
 
-    def _check_local(self, request: Request) -> None:
+    def _check_local(self, request: HTTPConnection) -> None:
         host = request.headers.get("host", "")
         if not _LOCAL_HOST.fullmatch(host):
             raise RivetError(

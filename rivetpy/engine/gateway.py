@@ -6,7 +6,8 @@ import asyncio
 
 from starlette.requests import ClientDisconnect, Request
 
-from rivetpy.actors import ActorOptions
+from rivetpy.codec import Value
+from rivetpy.engine.actors import actor_of, options_of, specifier_of
 from rivetpy.engine.http import (
     TEXT,
     Answer,
@@ -14,18 +15,19 @@ from rivetpy.engine.http import (
     error_answer,
     header_text,
     json_answer,
+    outgoing_too_long,
     read_body,
     while_connected,
     within,
 )
 from rivetpy.engine.inspector_routes import Inspector
 from rivetpy.engine.namespaces import check_namespace
-from rivetpy.errors import RivetError, actor_not_found
+from rivetpy.engine.raw import RawAnswer, check_hook, is_raw, raw_answer, read_raw_body, request_for_actor
+from rivetpy.errors import RivetError
 from rivetpy.host import Host
-from rivetpy.identity import format_key
 from rivetpy.store import ActorRow
 from rivetpy.wire.bodies import IDEMPOTENCY_HEADER, Bodies, QueueReply, QueueSend, bodies_for
-from rivetpy.wire.errors import ActorSpecifier
+from rivetpy.wire.handshake import PARAMS_HEADER, header_params
 from rivetpy.wire.routes import ByKey, Target, segments
 
 #: The protocol release that the actors' own routes follow.
@@ -40,10 +42,11 @@ class Gateway:
         self._stopping = stopping
         self._inspector = Inspector(host)
 
-    async def answer(self, request: Request, target: Target, ray_id: str) -> Answer:
+    async def answer(self, request: Request, target: Target, ray_id: str) -> Answer | RawAnswer:
         """The actor's answer, an error of its own included. Raises RivetError when there is no such actor."""
         row, body = await self._actor_and_body(request, target)
-        actor = ActorSpecifier(row.id, format_key(row.key) if row.key else "")
+        actor = specifier_of(row)
+        answer: Answer | RawAnswer
         try:
             answer = await self._route(request, target, row, body)
         except ClientDisconnect:
@@ -62,27 +65,21 @@ class Gateway:
         actor = target.actor
         if isinstance(actor, ByKey):
             check_namespace(actor.namespace)
-            body = await read_body(request, self._options(actor.name).max_incoming_message_size)
-            return await self._by_key(actor), body
-        row = await self._host.get(actor.actor_id)
-        if row is None or row.destroyed_at is not None:
-            raise actor_not_found(actor.actor_id)
-        return row, await read_body(request, self._options(row.name).max_incoming_message_size)
+            body = await self._body(request, target, actor.name)
+            return await actor_of(self._host, actor), body
+        row = await actor_of(self._host, actor)
+        return row, await self._body(request, target, row.name)
 
-    async def _by_key(self, actor: ByKey) -> ActorRow:
-        if actor.create:
-            row, _ = await self._host.get_or_create(actor.namespace, actor.name, actor.key, actor.input)
-            return row
-        found = await self._host.find(actor.namespace, actor.name, actor.key)
-        if found is None:
-            raise actor_not_found(f"{actor.name}/{format_key(actor.key)}")
-        return found
+    async def _body(self, request: Request, target: Target, name: str) -> bytes:
+        if is_raw(target.path):
+            return await read_raw_body(request)
+        return await read_body(request, options_of(self._host, name).max_incoming_message_size)
 
-    def _options(self, name: str) -> ActorOptions:
-        definition = self._host.registry.actors.get(name)
-        return definition.options if definition else ActorOptions()
-
-    async def _route(self, request: Request, target: Target, row: ActorRow, body: bytes) -> Answer:
+    async def _route(
+        self, request: Request, target: Target, row: ActorRow, body: bytes
+    ) -> Answer | RawAnswer:
+        if is_raw(target.path):
+            return await self._raw(request, target, row, body)
         match segments(target.path):
             case ("action", name) if name:
                 _only_post(request, target)
@@ -106,9 +103,14 @@ class Gateway:
             {"id": shown, "resource": "route"},
         )
 
+    async def _raw(self, request: Request, target: Target, row: ActorRow, body: bytes) -> RawAnswer:
+        seen = request_for_actor(request, target.path, target.query, body)
+        check_hook(self._host, row.name, "on_request")
+        return raw_answer(await self._host.serve(row.id, "on_request", seen, _params(request)), request)
+
     async def _action(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
         bodies = bodies_for(request.headers.get("x-rivet-encoding"))
-        output = await self._host.call(row.id, name, bodies.read_args(body))
+        output = await self._host.call(row.id, name, bodies.read_args(body), _params(request))
         return self._written(row, bodies, bodies.write_output(output))
 
     async def _queue(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:
@@ -117,14 +119,14 @@ class Gateway:
         if message.wait:
             reply = await self._wait(request, row, name, message)
         else:
-            reply = await self._send(row, name, message)
+            reply = await self._send(row, name, message, _params(request))
         return self._written(row, bodies, bodies.write_reply(reply, message.wait))
 
     async def _wait(self, request: Request, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
         """A send that waits: until its timeout, the actor's action timeout, or its client's end."""
-        longest = self._options(row.name).action_timeout
+        longest = options_of(self._host, row.name).action_timeout
         cut = None if message.timeout is not None and message.timeout <= longest else longest
-        work = within(cut, self._send(row, name, message))
+        work = within(cut, self._send(row, name, message, _params(request)))
         try:
             return await while_connected(request.receive, self._stopping, work)
         except RivetError as error:
@@ -133,7 +135,7 @@ class Gateway:
             # "Did not run, send again" would be wrong: the message may be in the queue already.
             raise cut_short() from error
 
-    async def _send(self, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
+    async def _send(self, row: ActorRow, name: str, message: QueueSend, params: Value) -> QueueReply:
         sent = await self._host.send(
             row.id,
             name,
@@ -141,19 +143,19 @@ class Gateway:
             wait=message.wait,
             timeout=message.timeout,
             idempotency_key=message.idempotency_key,
+            params=params,
         )
         return QueueReply(sent.status, sent.response)
 
     def _written(self, row: ActorRow, bodies: Bodies, data: bytes) -> Answer:
-        limit = self._options(row.name).max_outgoing_message_size
+        limit = options_of(self._host, row.name).max_outgoing_message_size
         if len(data) > limit:
-            raise RivetError(
-                "message",
-                "outgoing_too_long",
-                f"The answer has {len(data)} bytes; {limit} are allowed. Return less, or page it.",
-                {"limit": limit},
-            )
+            raise outgoing_too_long("The answer", len(data), limit)
         return Answer(data, content_type=bodies.content_type.encode())
+
+
+def _params(request: Request) -> Value:
+    return header_params(request.headers.get(PARAMS_HEADER))
 
 
 def _only_post(request: Request, target: Target) -> None:

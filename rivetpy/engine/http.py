@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.types import Receive, Send
 
 from rivetpy.errors import RivetError, StoreError
@@ -50,15 +50,21 @@ def json_answer(tree: JsonObject, status: int = 200) -> Answer:
 
 
 def error_answer(error: Exception, ray_id: str, actor: ActorSpecifier | None = None) -> Answer:
-    """An error as an answer; what a client may not see goes to the log, with the same ray id."""
-    shown = visible(error)
-    if shown is not error:
-        trouble = isinstance(error, StoreError)  # which says all in one line, where a stack says nothing
-        text = f": {error}" if trouble else ""
-        log.error("%s (ray %s)%s", _where(actor), ray_id, text, exc_info=None if trouble else error)
+    """An error as an answer, as far as a client may see it."""
+    shown = for_client(error, ray_id, actor)
     answer = json_answer(error_body(shown, actor), shown.status)
     answer.headers.append((b"x-rivet-error", header_text(f"{shown.group}.{shown.code}")))
     return answer
+
+
+def for_client(error: Exception, ray_id: str, actor: ActorSpecifier | None = None) -> RivetError:
+    """The error as a client may see it; what it may not see goes to the log, with the same ray id."""
+    shown = visible(error)
+    if shown is not error or isinstance(error, StoreError):
+        trouble = isinstance(error, StoreError)  # which says all in one line, where a stack says nothing
+        text = f": {error}" if trouble else ""
+        log.error("%s (ray %s)%s", _where(actor), ray_id, text, exc_info=None if trouble else error)
+    return shown
 
 
 def _where(actor: ActorSpecifier | None) -> str:
@@ -75,7 +81,7 @@ def header_text(text: str) -> bytes:
     )
 
 
-def raw_path(request: Request) -> bytes:
+def raw_path(request: HTTPConnection) -> bytes:
     """The path as it came, still percent-coded, without the path the application is mounted under."""
     raw: bytes | None = request.scope.get("raw_path")
     if raw is None:  # an optional part of ASGI; without it a coded slash can't be told from a real one
@@ -98,6 +104,16 @@ async def read_body(request: Request, limit: int) -> bytes:
             raise _too_long(limit)
         body += chunk
     return bytes(body)
+
+
+def outgoing_too_long(what: str, size: int, limit: int) -> RivetError:
+    """Something that is too long to be sent to a client."""
+    return RivetError(
+        "message",
+        "outgoing_too_long",
+        f"{what} has {size} bytes; {limit} are allowed. Send less, or page it.",
+        {"limit": limit},
+    )
 
 
 def _too_long(limit: int) -> RivetError:

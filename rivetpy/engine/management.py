@@ -14,7 +14,7 @@ from rivetpy.engine.namespaces import NAMES, check_namespace
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import parse_key
-from rivetpy.store import ActorRow
+from rivetpy.store import ActorRow, Listing
 from rivetpy.wire.inputs import read_input
 from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value, parse
 from rivetpy.wire.routes import segments
@@ -107,13 +107,14 @@ class Management:
     async def _page(self, request: Request, namespace: str) -> tuple[list[ActorRow], str | None]:
         query = request.query_params
         try:
-            return await self._host.list(
+            listing = Listing(
                 namespace,
                 query.get("name") or None,
                 include_destroyed=_flag(request, "include_destroyed"),
                 limit=_limit(request),
                 cursor=query.get("cursor") or None,
             )
+            return await self._host.list(listing)
         except StoreError as error:
             if error.code != "invalid_cursor":
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Generator
 
 import uvicorn
@@ -16,6 +17,9 @@ GRACE = 10.0
 LAST_WORDS = 1.0
 #: Seconds an idle connection stays open: longer than clients keep theirs, so that they close first.
 KEEP_ALIVE = 75
+#: Bytes of a WebSocket's message that are read at all, unless an actor allows more. Actors' own limits are lower, and
+#: who exceeds one is told so.
+MAX_FRAME = 1024 * 1024
 
 
 class _Server(uvicorn.Server):
@@ -56,7 +60,9 @@ async def serve(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=max(MAX_FRAME, app.state.longest_message + 1),
+        ws_per_message_deflate=False,
     )
     async with app.router.lifespan_context(app):
         server = _Server(config, started or asyncio.Event())
@@ -66,8 +72,18 @@ async def serve(
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-            app.state.stopping.set()
-            await _end(server, serving, grace)
+            began = time.monotonic()
+            await _close_sockets(server, app, grace)
+            await _end(server, serving, max(0.0, grace - (time.monotonic() - began)))
+
+
+async def _close_sockets(server: _Server, app: Starlette, grace: float) -> None:
+    """Take nobody in any more, and let the engine close its WebSockets with words that clients understand."""
+    for listening in server.servers if server.started else ():
+        listening.close()
+    app.state.stopping.set()
+    if app.state.sockets:
+        await asyncio.wait(tuple(app.state.sockets), timeout=grace)
 
 
 async def _end(server: _Server, serving: asyncio.Task[None], grace: float) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 
 from rivetpy import codec
+from rivetpy.calling import misfit
 from rivetpy.codec import Value
-from rivetpy.errors import RivetError, did_you_mean
+from rivetpy.errors import RivetError
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
-from rivetpy.host.usercode import at_most, no_exit
+from rivetpy.host.usercode import no_exit
 
 #: Takes what a function returned and gives what is handed on; may be async.
 Finish = Callable[[Value], Value]
@@ -19,25 +21,34 @@ Finish = Callable[[Value], Value]
 async def call(core: Core, context: ActorContext, action: str, args: Sequence[Value]) -> Value:
     """Run an action; interleaves at awaits with everything else of the actor.
 
-    Raises RivetError ``actor.action_not_found``, ``actor.action_timed_out``, `EncodeError` for an answer or a state
-    that can't be stored, and whatever the action raises.
+    Raises RivetError ``actor.action_not_found``, ``invalid_request``, ``action_timed_out``, `EncodeError` for an
+    answer or a state that can't be stored, and whatever the action raises.
     """
-    function = core.definition.actions.get(action)
-    if function is None:
-        raise RivetError(
-            "actor",
-            "action_not_found",
-            f"Action `{action}` was not found. {did_you_mean(action, core.definition.actions)}",
-            {"action": action},
-        )
+    limit = asyncio.timeout(core.definition.options.action_timeout)
+    try:
+        async with limit:
+            return await _fitting(core, context, action, args)
+    except TimeoutError as error:
+        if limit.expired():
+            raise RivetError("actor", "action_timed_out", "Action timed out") from error
+        raise
+
+
+async def _fitting(core: Core, context: ActorContext, action: str, args: Sequence[Value]) -> Value:
+    function = core.definition.find_action(action)
     respond = core.definition.hooks.get("on_before_action_response")
 
     def finish(output: Value) -> Value:
         return output if respond is None else respond(context, action, list(args), output)
 
-    timed_out = RivetError("actor", "action_timed_out", "Action timed out")
-    async with at_most(core.definition.options.action_timeout, timed_out):
+    try:
         return await perform(core, context, "the action", function, args, finish, plain=True)
+    except TypeError:
+        if (why := misfit(function, context, *args)) is None:
+            raise
+    raise RivetError(
+        "actor", "invalid_request", f"Action {action!r} was given arguments that don't fit: {why}."
+    )
 
 
 async def perform(
@@ -65,15 +76,18 @@ async def perform(
         return codec.reread(value)[1] if plain else value
     finally:
         if context.touched:
-            await _commit(core, before, interleaved)
+            await _commit(core, context, before, interleaved)
 
 
-async def _commit(core: Core, before: bytes | None, interleaved: bool) -> None:
+async def _commit(core: Core, context: ActorContext, before: bytes | None, interleaved: bool) -> None:
     """Make the change durable. Never a running step's change before its entry (spec workflows 2): where the two
     can't be told apart, the answer waits for the step."""
+    if context.part_of is not None:
+        context.part_of()
+        return
     change = None if core.cell is None else core.cell.change()
     if change is None or change == before:
         return
     if before is not None or interleaved or core.changing:
         await core.steps_settled()
-    await core.write_state()
+    await core.write_state(context.stage_along)

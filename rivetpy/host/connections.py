@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -79,14 +78,14 @@ class Connection:
 async def connect(parts: Parts, params: Value, outlet: Outlet) -> Conn:
     """Make a connection: on_before_connect, create_conn_state, on_connect. Raises what they raise."""
     definition = parts.core.definition
-    plain = codec.reread(params)[1]
-    conn = Conn(str(uuid.uuid4()), plain, outlet, definition)
+    plain = None if params is None else codec.reread(params)[1]
+    conn = Conn(plain, outlet, definition)
     await lifecycle.hook(parts, "on_before_connect", plain, conn=conn, limit="on_connect_timeout")
     if "create_conn_state" in definition.hooks:
         conn.state = await lifecycle.hook(
             parts, "create_conn_state", plain, conn=conn, limit="create_conn_state_timeout"
         )
-    else:
+    elif definition.conn_state is not None:
         conn.state = copy.deepcopy(definition.conn_state)
     parts.conns.add(conn)
     try:

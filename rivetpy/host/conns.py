@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,9 +37,7 @@ Outlet = Callable[[Outgoing], None]
 class Conn:
     """One client's connection, as the actor's code sees it."""
 
-    def __init__(self, id: str, params: Value, outlet: Outlet, definition: ActorDefinition) -> None:
-        #: Random and opaque.
-        self.id = id
+    def __init__(self, params: Value, outlet: Outlet, definition: ActorDefinition) -> None:
         #: What the client said when it connected.
         self.params = params
         #: Anything the actor wants to know of this connection; lives as long as the connection does.
@@ -48,6 +48,11 @@ class Conn:
         self.open = True
         self._outlet = outlet
         self._definition = definition
+
+    @functools.cached_property
+    def id(self) -> str:
+        """Random and opaque, a UUID. Most connections last one call, and nobody asks for theirs."""
+        return str(uuid.uuid4())
 
     def __repr__(self) -> str:
         return f"Conn(id={self.id!r}, params={self.params!r})"
@@ -80,26 +85,28 @@ class Conns:
 
     def __init__(self, definition: ActorDefinition) -> None:
         self._definition = definition
-        self._all: dict[str, Conn] = {}
+        self._all: dict[Conn, None] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
     def __iter__(self) -> Iterator[Conn]:
-        return iter(list(self._all.values()))
+        return iter(list(self._all))
 
     def by_id(self) -> dict[str, Conn]:
         """The connections by id; a copy."""
-        return dict(self._all)
+        return {conn.id: conn for conn in self._all}
 
     def add(self, conn: Conn) -> None:
         """A connection was made."""
-        self._all[conn.id] = conn
+        self._all[conn] = None
 
     def remove(self, conn: Conn) -> bool:
         """A connection is over; False when that was known."""
         conn.open = False
-        return self._all.pop(conn.id, None) is not None
+        there = conn in self._all
+        self._all.pop(conn, None)
+        return there
 
     def broadcast(self, event: str, args: Sequence[Value]) -> None:
         """Send an event to everybody who subscribed to it."""

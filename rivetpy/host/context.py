@@ -1,17 +1,25 @@
-"""What user code is handed of its actor: c in actions and hooks, and the data behind a step (spec actors 2)."""
+"""What user code is handed of its actor: c in actions and hooks (spec actors 2)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NoReturn
 
+from rivetpy.client import Client
 from rivetpy.codec import Value
-from rivetpy.host.conns import Conn, Event
+from rivetpy.host.conns import Conn
+from rivetpy.host.cron import Cron
+from rivetpy.host.kv import KeyValues
 from rivetpy.host.logs import Log
 from rivetpy.host.parts import Parts
+from rivetpy.host.peers import Peers
 from rivetpy.host.receiving import ActorQueue
+from rivetpy.host.rows import Changes
+from rivetpy.host.schedule import Schedule
 from rivetpy.identity import Key
+from rivetpy.store import Batch
+from rivetpy.workflow.abilities import Database
 from rivetpy.workflow.errors import WorkflowUsageError
 
 
@@ -25,6 +33,12 @@ class ActorContext:
         self.touched = False
         #: The connection this is about; None when nobody is connected: in the run handler, on_wake, a schedule …
         self.conn = conn
+        #: Rows that change when the state this call changed is written.
+        self.along: Callable[[], Changes] = dict
+        #: Set when this call is part of a step: tells the step that it changed the state, and commits nothing.
+        self.part_of: Callable[[], None] | None = None
+        #: Whether this is the run handler, which answers nobody while it waits.
+        self.is_run = False
         self.queue = ActorQueue(parts)
 
     @property
@@ -50,6 +64,34 @@ class ActorContext:
     @vars.setter
     def vars(self, value: Value) -> None:
         self._core.vars = value
+
+    def stage_along(self, batch: Batch) -> None:
+        """Put what goes along with the state into its batch."""
+        self._parts.table.stage(batch, self.along())
+
+    # -- what is kept, what comes later ------------------------------------------------------------------
+
+    @property
+    def kv(self) -> KeyValues:
+        """Durable values by key."""
+        return KeyValues(self._parts.rows)
+
+    @property
+    def db(self) -> Database:
+        """The actor's own SQLite database."""
+        return self._parts.db
+
+    @property
+    def schedule(self) -> Schedule:
+        """Actions to be called later."""
+        return Schedule(self._parts.rows, self._core.definition, self._core.clock)
+
+    @property
+    def cron(self) -> Cron:
+        """Actions to be called again and again."""
+        return Cron(self._parts.rows, self._core.definition, self._core.clock)
+
+    # -- who it is ---------------------------------------------------------------------------------------
 
     @property
     def log(self) -> Log:
@@ -95,6 +137,10 @@ class ActorContext:
         """
         self._parts.conns.broadcast(event, args)
 
+    def client(self) -> Client:
+        """A client of the actors of this engine and namespace, whatever the network is like."""
+        return Client(Peers(self._parts, busy=self.is_run))
+
     # -- life --------------------------------------------------------------------------------------------
 
     @property
@@ -132,58 +178,3 @@ class ActorContext:
 
 #: What is reached for by a workflow that was not made one.
 _VERBS = frozenset({"step", "loop", "sleep_until", "join", "race", "try_step", "try_block"})
-
-
-class StepData:
-    """The actor as one attempt of a step changes it; the kernel commits it with the step."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._core = parts.core
-        self.touched = False
-        self.sends: list[tuple[str, bytes]] = []
-        self.events: list[Event] = []
-
-    @property
-    def state(self) -> Value:
-        """The durable state."""
-        self._touch()
-        return self._core.state
-
-    @state.setter
-    def state(self, value: Value) -> None:
-        self._touch()
-        self._core.state = value
-
-    @property
-    def vars(self) -> Value:
-        """What the actor keeps for this life only."""
-        return self._core.vars
-
-    def _touch(self) -> None:
-        if not self.touched:
-            self.touched = True
-            self._core.step_touched(self)
-
-    @property
-    def untouched(self) -> bool:
-        """Whether there is nothing to commit."""
-        return not (self.touched or self.sends or self.events)
-
-    def send(self, queue: str, body: Value) -> None:
-        """Check the message now; it is enqueued with the step."""
-        self.sends.append((queue, self._parts.queues.checked_body(queue, body, len(self.sends))))
-
-    def abandon(self) -> None:
-        """Nothing more comes of this attempt."""
-        self.discard()
-        self._core.step_settled(self)
-
-    def broadcast(self, event: str, args: Sequence[Value]) -> None:
-        """Check the event now; it leaves when the step is recorded."""
-        self.events.append(self._parts.conns.event(event, args))
-
-    def discard(self) -> None:
-        """Forget what a failed attempt sent."""
-        self.sends.clear()
-        self.events.clear()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgpack
 
 from rivetpy.errors import RivetError
+from rivetpy.host.due import next_due
 from rivetpy.host.mailbox import pack_message
 from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus, unpack
 from rivetpy.store import ActorRow, Batch
@@ -117,7 +118,7 @@ def cancel(row: ActorRow, rows: Rows) -> Batch:
     return Batch(
         row.id,
         puts={layout.WORKFLOW: cancelled.pack()},
-        row=dataclasses.replace(row, awake=False, alarm=None),
+        row=dataclasses.replace(row, awake=False, alarm=next_due(rows)),
     )
 
 

@@ -169,11 +169,12 @@ class Core:
         self._cell().replace(plain)
         await self.write_state()
 
-    async def write_state(self) -> None:
-        """Commit the state if it changed."""
+    async def write_state(self, along: Callable[[Batch], None] = lambda batch: None) -> None:
+        """Commit the state if it changed, with what is put ``along``."""
         batch = self.batch()
         self.stage_state(batch)
         if batch.puts:
+            along(batch)
             await self.write(batch)
 
     async def settle(self) -> None:

@@ -12,17 +12,22 @@ from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
 from rivetpy.host.control import Rewind
 from rivetpy.host.offline import view_rows
+from rivetpy.host.parts import Outside
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
 from rivetpy.identity import Key, format_key
-from rivetpy.store import ActorRow
+from rivetpy.store import ActorRow, Listing, Page
 
 RawHook = Literal["on_request", "on_websocket"]
 
 
 class Host(Residence):
     """Runs the actors of a registry over a store. All its methods belong to one event loop."""
+
+    @property
+    def outside(self) -> Outside:
+        return self
 
     # -- identity ----------------------------------------------------------------------------------------
 
@@ -48,19 +53,9 @@ class Host(Residence):
             return self._awake[actor_id].core.row
         return await self._store.find(namespace, name, key)
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> tuple[list[ActorRow], str | None]:
+    async def list(self, listing: Listing) -> Page:
         """A page of actors, newest first, and the next page's cursor."""
-        return await self._store.list(
-            namespace, name, include_destroyed=include_destroyed, limit=limit, cursor=cursor
-        )
+        return await self._store.list(listing)
 
     async def destroy(self, actor_id: str) -> None:
         """End an actor and forget what it stored; its key is free at once. Raises ``actor.not_found``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from rivetpy.clock import Alarm, Clock
+from rivetpy.clock import Clock
 from rivetpy.workflow.waits import Wait
 
 
@@ -41,7 +41,7 @@ class Inbox:
         """Wait until a message arrived in one of the queues, or the deadline is there."""
         waiter = _Waiter(wait, asyncio.current_task(), asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
-        alarm = None if wait.deadline is None else Alarm(self._clock, wait.deadline, waiter.wake)
+        alarm = None if wait.deadline is None else self._clock.call_at(wait.deadline, waiter.wake)
         try:
             await waiter.future
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import logging
 from collections.abc import Callable, Collection, Sequence
 
 from rivetpy import codec
@@ -12,10 +11,12 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
-from rivetpy.host import actions, connections, lifecycle
+from rivetpy.host import actions, connections, lifecycle, timers
 from rivetpy.host.conns import Closed, Conn, Conns
-from rivetpy.host.context import ActorContext, StepData
+from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
+from rivetpy.host.database import Database, NoDatabase
+from rivetpy.host.ending import ended
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import actor_log
@@ -25,8 +26,11 @@ from rivetpy.host.parts import Outside, Parts, tell_failed
 from rivetpy.host.queues import Queues
 from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus
 from rivetpy.host.record import unpack as unpack_record
+from rivetpy.host.rows import DirectRows, Table
 from rivetpy.host.runloop import RunLoop
 from rivetpy.host.senders import Senders
+from rivetpy.host.stepdata import StepData
+from rivetpy.host.timers import Timers
 from rivetpy.host.view import ActorView
 from rivetpy.host.work import Work
 from rivetpy.identity import format_key
@@ -63,6 +67,7 @@ class Instance:
         watch: Watcher,
         on_broken: Callable[[Instance, StoreError], None],
         conns: Conns,
+        db: Database | NoDatabase,
         outside: Outside,
     ) -> None:
         stored = dict(rows)
@@ -81,7 +86,21 @@ class Instance:
             self._rested,
             lambda what, error: tell_failed(watch, self.core, what, error),
         )
-        self.parts = Parts(self.core, self.queues, self.inbox, conns, self.work, self.log, outside, watch)
+        table = Table(rows, (layout.KV, layout.CALL, layout.CRON))
+        self.timers = Timers(table, clock)
+        self.parts = Parts(
+            self.core,
+            self.queues,
+            self.inbox,
+            conns,
+            self.work,
+            table,
+            DirectRows(self.core, table),
+            db,
+            self.log,
+            outside,
+            watch,
+        )
         self.run: Run | None = None
         self._loop = RunLoop(self.parts)
         #: How many calls are being answered.
@@ -120,19 +139,15 @@ class Instance:
         return StepData(self.parts)
 
     async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
-        if not isinstance(data, StepData) or data.untouched:
+        if not isinstance(data, StepData):
             await self.core.write(batch)
             return
         try:
-            if data.touched:
-                self.core.stage_state(batch)
-            messages = [self.queues.stage(batch, queue, body) for queue, body in data.sends]
+            messages = data.stage(batch)
             await self.core.write(batch)
         finally:
-            self.core.step_settled(data)
-        self.queues.arrived(messages)
-        for event in data.events:
-            self.parts.conns.deliver(event)
+            data.close()
+        data.recorded(messages)
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         await self.queues.complete(batch, message, response)
@@ -180,9 +195,14 @@ class Instance:
     @property
     def resting(self) -> bool:
         """Whether nothing happens here before a message, a call or an alarm."""
-        if self.busy or self.queues.senders.waiting or self.diverged or self.work.keeps_awake:
+        if self.busy or self.queues.senders.waiting or self.diverged or self.work.keeping:
             return False
         return self._loop.resting and (self.run is None or self.run.resting)
+
+    @property
+    def bodies(self) -> int:
+        """How many steps run, and what else keeps it awake."""
+        return self.work.keeping + (0 if self.run is None else self.run.bodies)
 
     @property
     def in_flight(self) -> bool:
@@ -202,7 +222,8 @@ class Instance:
     # -- the workflow's life -----------------------------------------------------------------------------
 
     def start(self, *, crashed: bool, always_replay: bool) -> None:
-        """Begin the run handler; a workflow from its journal, if it has not ended."""
+        """Begin the run handler, a workflow from its journal if it has not ended; and the calls that are due."""
+        self.timers.start(self._begin_call)
         if self.core.definition.loop is not None:
             self._loop.start()
         workflow = self.core.definition.run
@@ -210,7 +231,12 @@ class Instance:
             return
         crashed = crashed and not self.diverged
         if self.record.status is WorkflowStatus.PENDING:
-            self.report(events.Event("run_started", "workflow started"))
+            begun = any(self.journal)  # and never put away: the engine died
+            self.report(
+                events.Event("run_resumed", "workflow resumed")
+                if begun
+                else events.Event("run_started", "workflow started")
+            )
         rolling_back = self.record.status is WorkflowStatus.ROLLING_BACK
         self.run = Run(
             bind(workflow.function),
@@ -228,6 +254,16 @@ class Instance:
             self._live(self.run), name=f"workflow {self.name}"
         )
 
+    def _begin_call(self, key: bytes) -> None:
+        """Make a call that is due."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            if not task.cancelled():  # only at the end of this life, and the next makes the call anew
+                task.exception()  # of the store, which the host was told of
+                self.timers.done(key)
+
+        self.work.keep_awake(timers.call(self.parts, key)).add_done_callback(done)
+
     async def _live(self, run: Run) -> Outcome:
         outcome: Outcome = Suspended(())
         try:
@@ -244,21 +280,7 @@ class Instance:
 
     async def _end(self, outcome: Completed | Failed | Diverged) -> None:
         """Write how the workflow ended, then say so."""
-        rewinds = self.record.rewinds
-        match outcome:
-            case Completed(output):
-                self.record = WorkflowRecord(WorkflowStatus.COMPLETED, output, rewinds=rewinds)
-                event = events.Event("run_completed", "workflow completed")
-            case Failed(failure, rollback):
-                self.record = WorkflowRecord(
-                    WorkflowStatus.FAILED, failure=failure, rollback_failure=rollback, rewinds=rewinds
-                )
-                text = f"workflow failed: {failure}"
-                event = events.Event("run_failed", text, logging.ERROR, failure=failure)
-            case Diverged(error):
-                failure = error.failure()
-                self.record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewinds=rewinds)
-                event = events.Event("run_diverged", str(error), logging.ERROR, error.location, failure)
+        self.record, event = ended(outcome, self.record.rewinds)
         batch = self.journal.take() if isinstance(outcome, Failed) else self.core.batch()
         batch.puts[layout.WORKFLOW] = self.record.pack()
         await self.core.write(batch)
@@ -283,14 +305,20 @@ class Instance:
             status = WorkflowStatus.SLEEPING if waits else WorkflowStatus.RUNNING
             self.record = WorkflowRecord(status, waits=waits, rewinds=self.record.rewinds)
             batch.puts[layout.WORKFLOW] = self.record.pack()
-        core.row = dataclasses.replace(core.row, awake=False, alarm=self._alarm(waits))
+        alarms = (self._alarm(waits), self.timers.next_due())
+        alarm = min((alarm for alarm in alarms if alarm is not None), default=None)
+        core.row = dataclasses.replace(core.row, awake=False, alarm=alarm)
         batch.row = core.row
-        await core.leave(batch)
+        try:
+            await core.leave(batch)
+        finally:
+            await self.parts.db.close()
 
     async def end(self, grace: float) -> None:
         """The actor is destroyed: stop everything within ``grace`` seconds, on_destroy last."""
         await self._close("on_destroy", grace, actor_not_found(self.actor_id), DESTROYED)
         self.core.gone = True
+        await self.parts.db.close()
 
     async def _close(
         self, hook: str, grace: float, error: RivetError, end: Closed | None
@@ -300,6 +328,7 @@ class Instance:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace
         self.core.abort.set()
+        self.timers.stop()
         self.queues.senders.abandon(error)
         if self.core.definition.loop is not None:
             waits = await self._loop.close(deadline)
@@ -327,15 +356,18 @@ class Instance:
         """Nothing that still runs here may change anything any more."""
         self.core.gone = True
         self.core.abort.set()
+        self.timers.stop()
         self.core.settle_all()
         self._loop.give_up()
         self.work.give_up()
+        self.parts.db.give_up()
         self.queues.senders.abandon(self.core.restarting())
 
     @property
     def runs_by_itself(self) -> bool:
         """Whether there is something that begins without being called."""
-        return self.core.definition.has_workflow or self.core.definition.loop is not None
+        definition = self.core.definition
+        return definition.has_workflow or definition.loop is not None or self.timers.next_due() is not None
 
     async def _close_workflow(self, grace: float) -> tuple[Wait, ...] | None:
         """Close the run; what it waited for, or None when there is no workflow to come back to."""

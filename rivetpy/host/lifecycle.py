@@ -35,7 +35,7 @@ async def create(parts: Parts) -> None:
     """A new actor: on_migrate, its first state, on_create. Nothing is stored before the end."""
     core = parts.core
     definition = core.definition
-    await hook(parts, "on_migrate")
+    await _migrate(parts)
     if definition.create_state is not None:
         state = await perform(
             core, ActorContext(parts), "create_state", definition.create_state, (core.input,)
@@ -50,7 +50,7 @@ async def wake(parts: Parts, *, created: bool) -> None:
     """An actor comes into memory: on_migrate (unless it was just `create`d), vars, on_wake."""
     definition = parts.core.definition
     if not created:
-        await hook(parts, "on_migrate")
+        await _migrate(parts)
     if "create_vars" in definition.hooks:
         parts.core.vars = await hook(parts, "create_vars", limit="create_vars_timeout")
     elif definition.vars is not None:
@@ -58,6 +58,13 @@ async def wake(parts: Parts, *, created: bool) -> None:
     if "on_state_change" in definition.hooks:
         parts.core.on_state_change = lambda: _state_changed(parts)
     await hook(parts, "on_wake")
+
+
+async def _migrate(parts: Parts) -> None:
+    """A migration is done as a whole: the next try finds what the last whole one left."""
+    if "on_migrate" in parts.core.definition.hooks:
+        async with parts.db.transaction():
+            await hook(parts, "on_migrate")
 
 
 def _state_changed(parts: Parts) -> None:

@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rivetpy.codec import Value
 from rivetpy.host.conns import Conns
 from rivetpy.host.core import Core
+from rivetpy.host.database import Database, NoDatabase
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import Log
-from rivetpy.host.queues import Queues
+from rivetpy.host.queues import Queues, SendResult
+from rivetpy.host.rows import DirectRows, Table
 from rivetpy.host.work import Work
+from rivetpy.identity import Key
+from rivetpy.store import ActorRow
 from rivetpy.workflow.failure import failure_of
 
 
 class Outside(Protocol):
-    """What an actor may ask of its host."""
+    """What an actor may ask of its host; see `Host`."""
+
+    def is_awake(self, actor_id: str) -> bool: ...
+
+    async def create(self, namespace: str, name: str, key: Key, input: Value = None) -> ActorRow: ...
+
+    async def get_or_create(
+        self, namespace: str, name: str, key: Key, input: Value = None
+    ) -> tuple[ActorRow, bool]: ...
+
+    async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None: ...
+
+    async def call(self, actor_id: str, action: str, args: Sequence[Value]) -> Value: ...
+
+    async def send(
+        self,
+        actor_id: str,
+        queue: str,
+        body: Value,
+        *,
+        wait: bool = False,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> SendResult: ...
 
     def sleep_soon(self, actor_id: str) -> None:
         """Put an actor away once its calls are answered."""
@@ -37,6 +66,9 @@ class Parts:
     inbox: Inbox
     conns: Conns
     work: Work
+    table: Table
+    rows: DirectRows
+    db: Database | NoDatabase
     log: Log
     outside: Outside
     watch: Watcher

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from rivetpy import codec
+from rivetpy.clock import TimeLimit
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
 from rivetpy.host.core import Core
@@ -61,7 +62,7 @@ class Queues:
         if seen is not None and seen.completed:
             return SendResult("completed", None if seen.response is None else codec.decode(seen.response))
         try:
-            async with asyncio.timeout(timeout):
+            async with TimeLimit(self._core.clock, timeout):
                 return SendResult("completed", codec.decode(await self.senders.wait(message)))
         except TimeoutError:
             return SendResult("timedOut")
@@ -155,9 +156,13 @@ class Queues:
         return {layout.message_key(message.id): pack_message(message) for message in messages}
 
     async def drop(self, ids: Collection[int] | None) -> int:
-        """Delete waiting messages (None: all of them); how many."""
+        """Delete waiting messages (None: all of them); how many. Who waits for an answer gets ``queue.dropped``."""
         batch = self._core.batch()
         gone = self.mailbox.drop(batch, ids)
+        for message in gone:
+            self.senders.forget_dropped(batch, message)
         if gone:
             await self._core.write(batch)
+        for message in gone:
+            self.senders.refuse(message)
         return len(gone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import dataclasses
@@ -9,21 +10,26 @@ import logging
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from rivetpy import codec
-from rivetpy.actors import ActorDefinition, Registry
-from rivetpy.clock import Clock, SystemClock
+from rivetpy.actors import ActorDefinition
+from rivetpy.clock import Clock, SystemClock, Timer
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import lifecycle
 from rivetpy.host.conns import Conns
 from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.files import Files
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
+from rivetpy.host.locks import Locks
+from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
 from rivetpy.identity import Key, new_id
+from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
 from rivetpy.workflow.failure import Failure, failure_of
@@ -33,13 +39,21 @@ Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
 WINDING_UP = 10.0
+#: What is dropped gets no longer than this to notice (seconds).
+CUT_OFF_SECONDS = 1.0
 
 
-class Residence:
+class Residence(abc.ABC):
     """The actors of a registry over a store, in memory as long as something happens to them.
 
+    ``files`` is where the actors' own databases are; without it they last as long as this.
     ``always_replay`` runs every workflow again from the top after each wait: slower, and with the same result.
     """
+
+    @property
+    @abc.abstractmethod
+    def outside(self) -> Outside:
+        """What the actors may ask for."""
 
     # -- life --------------------------------------------------------------------------------------------
 
@@ -51,6 +65,7 @@ class Residence:
         *,
         always_replay: bool = False,
         on_event: Watcher | None = None,
+        files: Path | None = None,
     ) -> None:
         self.registry = registry
         self._store = store
@@ -59,13 +74,14 @@ class Residence:
         self._watch = on_event or (lambda event: None)
         self._awake: dict[str, Instance] = {}
         self._by_identity: dict[Identity, str] = {}
-        self._locks: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._lock = Locks()
         self._crashed: set[str] = set()
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
         self._waker = Waker(store, self._clock, self._wake, self._put_off)
         self._stopping = False
-        self._idle: dict[str, asyncio.TimerHandle] = {}
+        self._idle: dict[str, Timer] = {}
+        self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
 
     async def start(self) -> None:
@@ -73,6 +89,7 @@ class Residence:
         crashed = await self._store.awake()
         self._crashed.update(crashed)
         self._tasks.start(self._waker.wake_all(crashed))
+        self._tasks.start(self._quietly(self._files.sweep(self._files.left_behind(), self._store.get)))
         self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
 
     async def stop(self, grace: float | None = None) -> None:
@@ -88,9 +105,32 @@ class Residence:
         for conns in list(self._conns.values()):  # of actors that sleep
             for conn in conns:
                 conn.close(CUT_OFF)
-        await self._tasks.idle(
-            WINDING_UP if grace is None else grace
-        )  # what was asked for meanwhile: a destroy
+        # What was asked for meanwhile: an actor may destroy itself in on_sleep.
+        await self._tasks.idle(WINDING_UP if grace is None else grace)
+        self._files.close()
+
+    async def drop(self) -> None:
+        """Let go of everything without a word or a write, as ``kill -9`` does; for tests."""
+        self._stopping = True
+        gone = StoreError("dropped", "The engine was dropped.")
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        self._tasks.cancel()
+        for instance in list(self._awake.values()):
+            self._forget(instance)
+            instance.abandon(gone)
+        await self._tasks.wait(CUT_OFF_SECONDS)
+
+    @property
+    def pulse(self) -> tuple[int, int]:
+        """Another value whenever something happened to an actor."""
+        return len(self._awake), sum(instance.core.activity for instance in self._awake.values())
+
+    @property
+    def bodies(self) -> int:
+        """How many steps, scheduled actions and other things that keep an actor awake are running."""
+        return sum(instance.bodies for instance in self._awake.values())
 
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
@@ -133,7 +173,9 @@ class Residence:
                 await lifecycle.create(instance.parts)
                 await instance.core.be_born()
             except BaseException:
+                await instance.parts.db.close()
                 instance.give_up()
+                self._files.forget(row.id)
                 raise
             return await self._start(instance, crashed=False, created=True)
 
@@ -173,8 +215,18 @@ class Residence:
         conns = self._conns.get(row.id)
         if conns is None:
             conns = self._conns[row.id] = Conns(definition)
+        db = self._files.database(row, definition)
         return Instance(
-            row, definition, rows, self._store, self._clock, self._watch, self._broken, conns, self
+            row,
+            definition,
+            rows,
+            self._store,
+            self._clock,
+            self._watch,
+            self._broken,
+            conns,
+            db,
+            self.outside,
         )
 
     async def _start(self, instance: Instance, *, crashed: bool, created: bool) -> Instance:
@@ -215,9 +267,9 @@ class Residence:
             or self._awake.get(actor_id) is not instance
         ):
             return
-        loop = asyncio.get_running_loop()
-        self._idle[actor_id] = loop.call_later(
-            options.sleep_timeout, self._look, instance, instance.core.activity
+        activity = instance.core.activity
+        self._idle[actor_id] = self._clock.call_later(
+            options.sleep_timeout, lambda: self._look(instance, activity)
         )
 
     def _look(self, instance: Instance, activity: int) -> None:
@@ -265,9 +317,10 @@ class Residence:
     def _come_back(self, row: ActorRow, error: Exception) -> None:
         self._tell(row, f"put away: {_said(error)}", failure_of(error))
         if not self._stopping:
-            asyncio.get_running_loop().call_later(
-                RETRY_PAUSE / 1000, lambda: self._tasks.start(self._waker.try_wake(row.id))
-            )
+            self._clock.call_later(RETRY_PAUSE / 1000, lambda: self._try_again(row.id))
+
+    def _try_again(self, actor_id: str) -> None:
+        self._tasks.start(self._waker.try_wake(actor_id))
 
     async def _put_off(self, actor_id: str, error: Exception) -> None:
         """An actor can't be woken: have it tried again later. Raises `StoreError`."""
@@ -291,6 +344,7 @@ class Residence:
             gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
             with self._coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
+            self._files.forget(actor_id)
 
     async def _for_last_words(self, row: ActorRow) -> Instance | None:
         """A sleeping actor whose on_destroy is to be called."""
@@ -349,13 +403,6 @@ class Residence:
         self._forget(instance)
         with self._coming_back(instance.core.row):
             await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
-
-    def _lock(self, what: object) -> asyncio.Lock:
-        """One lock per actor id or identity, for as long as anybody holds or awaits it."""
-        lock = self._locks.get(what)
-        if lock is None:
-            lock = self._locks[what] = asyncio.Lock()
-        return lock
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:

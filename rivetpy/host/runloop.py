@@ -19,6 +19,7 @@ class RunLoop:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._context = ActorContext(parts)
+        self._context.is_run = True
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgpack
 
+from rivetpy.errors import RivetError
 from rivetpy.store import Batch
 from rivetpy.workflow import layout
 from rivetpy.workflow.entries import Message
@@ -100,6 +101,29 @@ class Senders:
         for future in self._futures.pop(message_id, ()):
             if not future.done():
                 future.set_result(response)
+
+    def forget_dropped(self, batch: Batch, message: Message) -> None:
+        """Put into the batch that drops a message that its idempotency key is free again: nothing came of it."""
+        if message.idempotency_key is None:
+            return
+        key = seen_key(message.idempotency_key)
+        seen = self._seen.get(key)
+        if seen is not None and seen.message == message.id:
+            del self._seen[key]
+            batch.deletes.append(key)
+
+    def refuse(self, message: Message) -> None:
+        """The message was dropped, and that is durable: tell everybody who waits for its answer."""
+        error = RivetError(
+            "queue",
+            "dropped",
+            f"The message was removed from queue {message.queue!r} before it was handled.",
+            {"queue": message.queue},
+            410,
+        )
+        for future in self._futures.pop(message.id, ()):
+            if not future.done():
+                future.set_exception(error)
 
     async def wait(self, message_id: int) -> bytes:
         """Wait for the response to a message, until cancelled."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 from rivetpy.clock import Clock
@@ -46,10 +45,12 @@ class Waker:
                 following = await self._store.next_alarm() if kept else self._pause()
             except StoreError:
                 following = self._pause()
-            left = None if following is None else max(0, following - self._clock.now()) / 1000
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(None if left is None else min(left, self._clock.longest_nap)):
-                    await self.changed.wait()
+            timer = None if following is None else self._clock.call_at(following, self.changed.set)
+            try:
+                await self.changed.wait()
+            finally:
+                if timer is not None:
+                    timer.cancel()
 
     def _pause(self) -> int:
         return self._clock.now() + RETRY_PAUSE

@@ -23,16 +23,12 @@ class Work:
         self._on_rest = on_rest
         self._on_failure = on_failure
         self._tasks = Tasks()
-        self._keeping = 0
-
-    @property
-    def keeps_awake(self) -> bool:
-        """Whether the actor may not go to sleep for now."""
-        return self._keeping > 0
+        #: How much runs for which the actor may not fall asleep.
+        self.keeping = 0
 
     def keep_awake(self, awaitable: Awaitable[Value]) -> asyncio.Task[Value]:
         """Let it run; the actor does not fall asleep meanwhile."""
-        self._keeping += 1
+        self.keeping += 1
         task = self._tasks.start(self._finish(awaitable))
         task.add_done_callback(self._kept)
         return task
@@ -65,5 +61,5 @@ class Work:
             self._on_failure("wait_until", error)
 
     def _kept(self, _: object) -> None:
-        self._keeping -= 1
+        self.keeping -= 1
         self._on_rest()

@@ -63,6 +63,18 @@ Pairs = list[tuple[bytes, bytes]]
 Ids = list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which rows to list: those of a namespace, and of one name if given; a page of them, from a cursor on."""
+
+    namespace: str
+    name: str | None = None
+    include_destroyed: bool = False
+    limit: int = 100
+    #: What the page before returned; None for the first page.
+    cursor: str | None = None
+
+
 class Store(Protocol):
     """A place where actors are kept. Every method may raise `StoreError`."""
 
@@ -104,15 +116,7 @@ class Store(Protocol):
         """Finish what was handed in, then let go of the files."""
         ...
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page:
+    async def list(self, listing: Listing) -> Page:
         """A page of rows, newest first: by time, then by the order of their creation. ``limit`` is 1 or more.
 
         Raises `StoreError` ``invalid_cursor`` for a cursor that no page returned.

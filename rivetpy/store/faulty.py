@@ -7,7 +7,7 @@ from collections.abc import Container
 
 from rivetpy.errors import StoreError
 from rivetpy.identity import Key
-from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs, Store
+from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs, Store
 
 
 class Died(BaseException):
@@ -46,19 +46,9 @@ class FaultyStore:
         self._check()
         return await self.inner.find(namespace, name, key)
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page:
+    async def list(self, listing: Listing) -> Page:
         self._check()
-        return await self.inner.list(
-            namespace, name, include_destroyed=include_destroyed, limit=limit, cursor=cursor
-        )
+        return await self.inner.list(listing)
 
     async def load(self, actor: str) -> Pairs:
         self._check()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rivetpy.errors import StoreError
 from rivetpy.identity import Key
-from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
+from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs
 from rivetpy.store.paging import read_cursor, write_cursor
 from rivetpy.store.trouble import duplicate_key, refused, unknown_actor
 
@@ -29,28 +29,20 @@ class MemoryStore:
         actor = self._living.get((namespace, name, key))
         return self._rows[actor] if actor else None
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page:
+    async def list(self, listing: Listing) -> Page:
         found = [
             (row.created_at, number, row)
             for number, row in enumerate(self._rows.values())
-            if row.namespace == namespace
-            and name in (None, row.name)
-            and (include_destroyed or row.destroyed_at is None)
+            if row.namespace == listing.namespace
+            and listing.name in (None, row.name)
+            and (listing.include_destroyed or row.destroyed_at is None)
         ]
         found.sort(key=lambda item: item[:2], reverse=True)
-        if cursor is not None:
-            position = read_cursor(cursor)
+        if listing.cursor is not None:
+            position = read_cursor(listing.cursor)
             found = [item for item in found if item[:2] < position]
-        page = found[:limit]
-        more = write_cursor(page[-1][:2]) if len(found) > limit else None
+        page = found[: listing.limit]
+        more = write_cursor(page[-1][:2]) if len(found) > listing.limit else None
         return [row for _, _, row in page], more
 
     async def load(self, actor: str) -> Pairs:

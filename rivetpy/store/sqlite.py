@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from rivetpy.errors import StoreError
 from rivetpy.identity import Key, format_key, parse_key
-from rivetpy.store import ActorRow, Batch, Ids, Page, Pairs
+from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs
 from rivetpy.store.database import Durability, open_reader, open_writer
 from rivetpy.store.group import GroupCommit
 from rivetpy.store.paging import read_cursor, write_cursor
@@ -73,19 +73,11 @@ class SqliteStore:
     async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None:
         return _first(self._read(_FIND, namespace, name, format_key(key)))
 
-    async def list(
-        self,
-        namespace: str,
-        name: str | None = None,
-        *,
-        include_destroyed: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page:
-        sql, values = _page_query(namespace, name, include_destroyed, cursor)
-        rows = self._read(sql, *values, limit + 1)  # one more, to know whether there is a next page
-        page = rows[:limit]
-        more = write_cursor((page[-1][4], page[-1][-1])) if len(rows) > limit else None
+    async def list(self, listing: Listing) -> Page:
+        sql, values = _page_query(listing)
+        rows = self._read(sql, *values, listing.limit + 1)  # one more, to know whether there is a next page
+        page = rows[: listing.limit]
+        more = write_cursor((page[-1][4], page[-1][-1])) if len(rows) > listing.limit else None
         return [_row(row[:-1]) for row in page], more
 
     async def load(self, actor: str) -> Pairs:
@@ -134,17 +126,15 @@ def _first(rows: _Rows) -> ActorRow | None:
     return _row(rows[0]) if rows else None
 
 
-def _page_query(
-    namespace: str, name: str | None, include_destroyed: bool, cursor: str | None
-) -> tuple[str, list[str | int]]:
-    where, values = ["namespace = ?"], list[str | int]([namespace])
-    if name is not None:
+def _page_query(listing: Listing) -> tuple[str, list[str | int]]:
+    where, values = ["namespace = ?"], list[str | int]([listing.namespace])
+    if listing.name is not None:
         where.append("name = ?")
-        values.append(name)
-    if not include_destroyed:
+        values.append(listing.name)
+    if not listing.include_destroyed:
         where.append("destroyed_at IS NULL")
-    if cursor is not None:
+    if listing.cursor is not None:
         where.append("(created_at, number) < (?, ?)")
-        values += read_cursor(cursor)
+        values += read_cursor(listing.cursor)
     sql = f"SELECT {_COLUMNS}, number FROM actors WHERE {' AND '.join(where)} "  # noqa: S608
     return sql + "ORDER BY created_at DESC, number DESC LIMIT ?", values

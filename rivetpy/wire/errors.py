@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rivetpy.errors import EncodeError, RivetError
 from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, from_json, parse, to_json
-from rivetpy.wire.messages import ActorSpecifier
+from rivetpy.wire.messages import ActorSpecifier, Failed
 
-__all__ = ["ActorSpecifier", "error_body", "read_error", "visible"]
+__all__ = ["ActorSpecifier", "error_body", "failed", "read_error", "visible"]
 
 GENERIC_MESSAGE = "An internal error occurred"
 
@@ -22,7 +22,7 @@ def visible(error: BaseException) -> RivetError:
 
 def error_body(error: RivetError, actor: ActorSpecifier | None = None) -> JsonObject:
     """The JSON body of an error that `visible` let through."""
-    body: JsonObject = {"group": error.group, "code": error.code, "message": error.message}
+    body: JsonObject = {"group": error.group, "code": error.code, "message": _clean(error.message)}
     if error.metadata is not None:
         body["metadata"] = _metadata(error.metadata)
     if actor is not None:
@@ -30,12 +30,31 @@ def error_body(error: RivetError, actor: ActorSpecifier | None = None) -> JsonOb
     return body
 
 
+def failed(error: RivetError, actor: ActorSpecifier, action_id: int | None = None) -> Failed:
+    """The message of a socket for an error that `visible` let through."""
+    metadata = error.metadata
+    try:
+        to_json(metadata)
+    except EncodeError as refused:
+        metadata = _unreadable(refused)
+    return Failed(error.group, error.code, _clean(error.message), metadata, action_id, actor)
+
+
 def _metadata(metadata: object) -> Json:
-    """An error must arrive even if what its raiser attached can't."""
     try:
         return to_json(metadata)
     except EncodeError as refused:
-        return {"unreadable": refused.message}
+        return _unreadable(refused)
+
+
+def _clean(message: str) -> str:
+    """A message that is valid Unicode."""
+    return message if message.isascii() else message.encode("utf-8", "replace").decode()
+
+
+def _unreadable(refused: EncodeError) -> JsonObject:
+    """An error must arrive even if what its raiser attached can't."""
+    return {"unreadable": refused.message}
 
 
 def read_error(status: int, body: bytes, ray_id: str | None = None) -> RivetError:

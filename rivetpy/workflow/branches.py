@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import reprlib
 from collections.abc import Callable, Mapping
 
 from rivetpy import codec
@@ -113,7 +114,10 @@ def branch_scope(entry: JoinEntry | RaceEntry, name: str) -> str:
 def check_branches(verb: str, name: str, functions: object) -> None:
     """Raise TypeError or ValueError for branches that could not be told apart."""
     if not isinstance(functions, Mapping) or not functions:
-        raise TypeError(f"{verb} {name!r}: branches are a dict of functions by name, not {functions!r}")
+        raise TypeError(
+            f"{verb} {name!r}: branches are a dict of functions by name, "
+            f"`{{'first': fn, 'second': fn}}`, not {reprlib.repr(functions)}"
+        )
     for branch, function in functions.items():
         locations.segment(branch)
         if not callable(function):

@@ -7,9 +7,10 @@ import inspect
 import logging
 import uuid as uuids
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import NoReturn, TypedDict, Unpack
+from typing import NoReturn, TypedDict, Unpack, cast
 
 from rivetpy.codec import Value
+from rivetpy.errors import did_you_mean
 from rivetpy.identity import Key
 from rivetpy.workflow import caught, evolve, recorded
 from rivetpy.workflow import join as joins
@@ -32,6 +33,7 @@ from rivetpy.workflow.caught import (
 )
 from rivetpy.workflow.duration import Duration, deadline, milliseconds, moment
 from rivetpy.workflow.errors import QueueTimeoutError, StepError, WorkflowUsageError
+from rivetpy.workflow.promise import promised
 from rivetpy.workflow.receive import QueueMessage, ReceiveOptions
 from rivetpy.workflow.run import BoundFunction, RollbackHandler
 from rivetpy.workflow.scope import Scope
@@ -63,6 +65,7 @@ class WorkflowContext:
         self._scope = scope
         self.queue = WorkflowQueue(scope)
 
+    @promised
     async def step(
         self,
         name: str,
@@ -94,6 +97,7 @@ class WorkflowContext:
             raise type(error)(f"step {name!r}: {error}") from None
         return await steps.step(self._scope, name, function, args, options, rollback)
 
+    @promised
     async def loop(
         self,
         name: str,
@@ -115,6 +119,7 @@ class WorkflowContext:
 
         return await loops.loop(self._scope, name, iterate, state, history_prune_interval, history_size)
 
+    @promised
     async def try_step(
         self,
         name: str,
@@ -133,6 +138,7 @@ class WorkflowContext:
         except StepError as error:
             return step_failure(error, catch)
 
+    @promised
     async def try_block(
         self,
         name: str,
@@ -146,6 +152,7 @@ class WorkflowContext:
         """
         return await caught.try_block(self._scope, name, _framed(function), catch)
 
+    @promised
     async def join(
         self, name: str, branches: Mapping[str, Callable[[WorkflowContext], Value]]
     ) -> dict[str, Value]:
@@ -155,6 +162,7 @@ class WorkflowContext:
         """
         return await joins.join(self._scope, name, _framed_all(branches))
 
+    @promised
     async def race(
         self, name: str, branches: Mapping[str, Callable[[WorkflowContext], Value]]
     ) -> tuple[str, Value]:
@@ -165,15 +173,18 @@ class WorkflowContext:
         """
         return await races.race(self._scope, name, _framed_all(branches))
 
+    @promised
     async def rollback_checkpoint(self, name: str) -> None:
         """From here on, in this scope and those within, steps with ``rollback`` are undone when the workflow fails
         (spec workflows 9)."""
         await rollbacks.rollback_checkpoint(self._scope, name)
 
+    @promised
     async def removed(self, name: str, original_type: str) -> None:
         """Stand where an entry was in older code: ``step``, ``loop``, ``sleep``, … (spec workflows 10)."""
         await evolve.removed(self._scope, name, original_type)
 
+    @promised
     async def get_version(self, name: str, latest: int) -> int:
         """Which version of the code here this run is held to (spec workflows 10).
 
@@ -182,23 +193,28 @@ class WorkflowContext:
         """
         return await evolve.get_version(self._scope, name, latest)
 
+    @promised
     async def now(self, name: str) -> dt.datetime:
         """The time, recorded: aware, in UTC."""
         return await recorded.now(self._scope, name)
 
+    @promised
     async def random(self, name: str) -> float:
         """A random number from 0 to 1, recorded. Not for secrets."""
         return await recorded.random(self._scope, name)
 
+    @promised
     async def uuid(self, name: str) -> uuids.UUID:
         """A random UUID, recorded."""
         return await recorded.uuid(self._scope, name)
 
+    @promised
     async def sleep(self, name: str, duration: Duration) -> None:
         """Wait for seconds or a timedelta; the deadline is recorded once and outlives restarts (spec workflows 6)."""
         now = self._scope.run.port.clock.now()
         await sleeps.sleep(self._scope, name, deadline(now, milliseconds(duration, f"sleep {name!r}")))
 
+    @promised
     async def sleep_until(self, name: str, when: dt.datetime | float) -> None:
         """Wait until an aware datetime or epoch seconds (spec workflows 6)."""
         await sleeps.sleep(self._scope, name, moment(when, f"sleep_until {name!r}"))
@@ -239,7 +255,7 @@ class WorkflowContext:
                 f"ctx.{name} can't be reached between steps, where nothing is recorded. Use it in a step: "
                 f"await ctx.step('…', fn), and step.{name} inside fn."
             )
-        raise AttributeError(f"a workflow context has no {name!r}")
+        raise AttributeError(f"a workflow context has no {name!r}. {did_you_mean(name, _menu(type(self)))}")
 
 
 class WorkflowQueue:
@@ -248,6 +264,7 @@ class WorkflowQueue:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
+    @promised
     async def next(
         self,
         name: str,
@@ -265,6 +282,7 @@ class WorkflowQueue:
             raise QueueTimeoutError(name)
         return messages[0]
 
+    @promised
     async def next_batch(
         self,
         name: str,
@@ -294,7 +312,12 @@ class WorkflowQueue:
             raise WorkflowUsageError(
                 "ctx.queue.send belongs into a step: await step.queue.send(queue, body)."
             )
-        raise AttributeError(f"a workflow's queue has no {name!r}")
+        raise AttributeError(f"a workflow's queue has no {name!r}. {did_you_mean(name, _menu(type(self)))}")
+
+
+def _menu(context: type) -> list[str]:
+    """What a context offers."""
+    return [name for name in vars(context) if not name.startswith("_")]
 
 
 class ReplayLog(logging.LoggerAdapter[logging.Logger]):
@@ -318,11 +341,10 @@ def _framed_all(
     branches: Mapping[str, Callable[[WorkflowContext], Value]],
 ) -> Mapping[str, Callable[[Scope], Value]]:
     """The branches as the kernel calls them; anything that is none is left for the verb to refuse by name."""
-    try:
-        items = branches.items()
-    except AttributeError:
-        return {}
-    return {name: _framed(function) if callable(function) else function for name, function in items}
+    items = getattr(branches, "items", None)
+    if items is None:
+        return cast(Mapping[str, Callable[[Scope], Value]], branches)
+    return {name: _framed(function) if callable(function) else function for name, function in items()}
 
 
 def bind(function: Callable[[WorkflowContext], Awaitable[Value]]) -> BoundFunction:

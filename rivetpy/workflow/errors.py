@@ -10,6 +10,7 @@ from typing import ClassVar
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.workflow.failure import Failure, RecordedError
+from rivetpy.workflow.location import name_of, split
 
 
 class CriticalError(Exception):
@@ -196,10 +197,14 @@ class HistoryDivergedError(Signal):
         self.found = found
         self.site = site
         self.around = tuple(around)
-        super().__init__(
-            f"The code no longer fits its history at {location!r}: it asks for {expected}, "
-            f"the journal has {found} ({site}). Nothing was run or written. Ways out: ctx.removed for what was "
-            "taken out, ctx.get_version for what runs under way must not see, a new name for what does "
+        super().__init__(self.described())
+
+    def described(self) -> str:
+        """What is wrong, where, and the ways out."""
+        return (
+            f"The code no longer fits its history at {self.location!r}: it asks for {self.expected}, "
+            f"the journal has {self.found} ({self.site}). Nothing was run or written. Ways out: ctx.removed for what "
+            "was taken out, ctx.get_version for what runs under way must not see, a new name for what does "
             "something else now, or `rivet rewind`."
         )
 
@@ -219,4 +224,22 @@ class HistoryDivergedError(Signal):
                 "around": [dataclasses.asdict(recorded) for recorded in self.around],
             },
             location=self.location,
+        )
+
+
+class UsedTwiceError(HistoryDivergedError):
+    """A name is used twice in one scope: at ``first`` and then at ``site``, which the journal can't tell apart."""
+
+    def __init__(self, location: str, kind: str, first: str, site: str) -> None:
+        name = name_of(split(location)[1])
+        self.first = first
+        super().__init__(location, f"{kind} {name!r} again", f"it, used at {first}", site)
+
+    def described(self) -> str:
+        """What is wrong, where, and the ways out."""
+        name = name_of(split(self.location)[1])
+        there = "both times" if self.first == self.site else f"after {self.first}"
+        return (
+            f"The name {name!r} is used twice in the same scope, at {self.site}, {there}. The second was not run. "
+            f"Give each a name of its own, such as f'{name}-{{item}}', or use ctx.loop: every iteration is a scope."
         )

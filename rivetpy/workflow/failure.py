@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from rivetpy import codec
 from rivetpy.codec import Value
@@ -33,6 +35,11 @@ class Failure:
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type
 
+    @property
+    def site(self) -> str | None:
+        """file:line of the user code it comes from: where its first cause was raised, as far as that is known."""
+        return next(filter(None, (cause.site for cause in self.causes)), None) or site_of(self.traceback)
+
     def locations(self) -> Iterator[str]:
         """The entries this failure comes from, anywhere in its causes."""
         if self.location is not None:
@@ -46,6 +53,22 @@ class Failure:
             yield self
         for cause in self.causes:
             yield from cause.leaves()
+
+
+_FRAME = re.compile(r'^ *File "(.+)", line (\d+)', re.MULTILINE)
+#: Not what a person looks for: the engine, the standard library, installed packages.
+_NOT_THEIRS = (str(Path(__file__).parent.parent), "/lib/python", "<")
+
+
+def is_user_code(file: str) -> bool:
+    """Whether a frame of this file is what a person looks for."""
+    return not any(part in file for part in _NOT_THEIRS)
+
+
+def site_of(text: str) -> str | None:
+    """file:line of the innermost frame of a traceback that is user code; None where there is none."""
+    sites = [f"{file}:{line}" for file, line in _FRAME.findall(text) if is_user_code(file)]
+    return sites[-1] if sites else None
 
 
 class RecordedError(RivetError):

@@ -4,11 +4,14 @@
 key       value                               written by
 ========= =================================== ==========================
 ``a``     input                               host, once
+``c…``    cron job, by name                   cron
 ``i…``    idempotency record of a send        mailbox
 ``j…``    journal entry, by location          journal
+``k…``    kept value, by kind and key          kv
 ``n``     the next message id                 mailbox
 ``q…``    queue message, by id                mailbox, queue waits
 ``s``     state                               instance
+``t…``    call to come, by id                 schedule
 ``u``     what the last rewind removed        control
 ``w``     workflow status, output, failure    instance, control
 ========= =================================== ==========================
@@ -17,11 +20,14 @@ key       value                               written by
 from __future__ import annotations
 
 INPUT = b"a"
+CRON = b"c"
 IDEMPOTENCY = b"i"
 JOURNAL = b"j"
+KV = b"k"
 NEXT_MESSAGE = b"n"
 MESSAGE = b"q"
 STATE = b"s"
+CALL = b"t"
 UNDO = b"u"
 WORKFLOW = b"w"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import reprlib
 from collections.abc import Iterator
 
 MAX_NAME = 256
@@ -21,7 +22,9 @@ def segment(name: str) -> str:
     Raises ValueError for a name that is empty, too long, or has control characters or lone surrogates.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a name in a workflow is a str, not {type(name).__name__}: {name!r}")
+        raise TypeError(
+            f"the name comes first and is a str, as in `await ctx.step('name', fn)`, not {reprlib.repr(name)}"
+        )
     if not name or len(name) > MAX_NAME:
         raise ValueError(f"a name in a workflow has 1 to {MAX_NAME} characters: {name[:40]!r}")
     if any(ord(letter) < 0x20 or ord(letter) == 0x7F or 0xD800 <= ord(letter) < 0xE000 for letter in name):

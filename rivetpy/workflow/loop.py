@@ -77,6 +77,7 @@ async def loop(
         entry.state = None if state is STATELESS else codec.encode(state)
         run.journal.write(entry)  # travels with the first thing an iteration commits
     while True:
+        run.check_misuse()
         commits = run.commits
         result = await _iterate(scope, entry, entry.iteration, entry.state, iterate, name)
         if isinstance(result, Break):

@@ -10,6 +10,7 @@ from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.identity import Key
 from rivetpy.store import Batch
+from rivetpy.workflow.abilities import Database, KeyValues, Schedule
 from rivetpy.workflow.entries import Message
 from rivetpy.workflow.events import Event
 from rivetpy.workflow.failure import Failure
@@ -32,6 +33,21 @@ class ActorData(Protocol):
         ...
 
     @property
+    def kv(self) -> KeyValues:
+        """Durable values by key; changed with the step."""
+        ...
+
+    @property
+    def db(self) -> Database:
+        """The actor's own database; what is done there is no part of the step's record."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """Actions to be called later; changed with the step."""
+        ...
+
+    @property
     def untouched(self) -> bool:
         """Whether nothing was reached for, so there is nothing to commit."""
         ...
@@ -42,6 +58,10 @@ class ActorData(Protocol):
 
     def abandon(self) -> None:
         """The attempt ends without a record: nothing more comes of it, and nobody has to wait for it."""
+        ...
+
+    def client(self, idempotency_key: str) -> Value:
+        """A client of other actors; its sends carry keys made of this one."""
         ...
 
     def broadcast(self, event: str, args: Sequence[Value]) -> None:

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from rivetpy.clock import Alarm
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, StoreError
 from rivetpy.workflow import events
@@ -253,7 +252,7 @@ class Run:
             return
         future = asyncio.get_running_loop().create_future()
         self.waits[wait] = future
-        alarm = None if wait.deadline is None else Alarm(self.port.clock, wait.deadline, _resolve(future))
+        alarm = None if wait.deadline is None else self.port.clock.call_at(wait.deadline, _resolve(future))
         try:
             await future
         except Evicted:

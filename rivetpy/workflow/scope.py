@@ -19,6 +19,7 @@ from rivetpy.workflow.errors import (
     Recorded,
     Signal,
     Stopped,
+    UsedTwiceError,
     WorkflowUsageError,
 )
 from rivetpy.workflow.port import ActorData
@@ -154,9 +155,7 @@ class Scope:
         location = locations.child(self.location, part)
         site = self._site()
         if part in self._used:
-            raise self._diverged(
-                location, f"{_described(kind, name)} again", f"it, used at {self._used[part]}", site
-            )
+            raise self.run.diverge(UsedTwiceError(location, kind, self._used[part], site))
         self._used[part] = site
         self.unvisited.discard(part)
         return location, site
@@ -211,6 +210,13 @@ class Scope:
         return min(entries, key=lambda entry: entry.seq, default=None)
 
     # -- order -------------------------------------------------------------------------------------------
+
+    def forget(self, verb: str, site: str) -> None:
+        """A verb was called here and can't be awaited any more: the workflow may not go on as if it had been."""
+        if not self.leaving:
+            self.run.misused(
+                f"{verb}(…) was called without `await`, so nothing was done ({site}). Write: await {verb}(…)"
+            )
 
     def begin(self, name: str) -> None:
         """A verb starts. Raises where verbs may not be used, or where the workflow is being put away."""

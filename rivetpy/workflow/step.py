@@ -11,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from rivetpy import codec
+from rivetpy.calling import misfit
+from rivetpy.clock import TimeLimit
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError
 from rivetpy.workflow import events
+from rivetpy.workflow import location as locations
 from rivetpy.workflow.duration import Duration, deadline, milliseconds
 from rivetpy.workflow.entries import Status, StepEntry
 from rivetpy.workflow.errors import (
@@ -126,6 +129,7 @@ async def step(
 
 
 def _no_function(name: str, given: object) -> WorkflowUsageError:
+    locations.segment(name)  # the two may be swapped
     shown = type(given).__name__
     if inspect.iscoroutine(given):
         given.close()
@@ -203,12 +207,12 @@ async def attempt(
     options: StepOptions,
 ) -> Result | Problem:
     """Run the body once. Every way it may end becomes a value, except being put away."""
-    limit = asyncio.timeout(options.timeout)
+    limit = TimeLimit(run.port.clock, options.timeout)
     context = StepContext(run.port, data, entry, run.rewinds, lambda: limit.expired() or run.given_up)
     run.bodies += 1
     try:
         async with limit:
-            value = await _call(function, context, args)
+            value = await _call(function, context, args, entry.name)
         if limit.expired():  # the body swallowed its cancellation: the result came too late
             return _timed_out(entry, options)
         return Result(*codec.reread(value))
@@ -237,7 +241,20 @@ async def attempt(
         context.end()
 
 
-async def _call(function: StepFunction, context: StepContext, args: tuple[Value, ...]) -> Value:
+async def _call(function: StepFunction, context: StepContext, args: tuple[Value, ...], name: str) -> Value:
+    try:
+        return await _run(function, context, args)
+    except TypeError:
+        if (why := misfit(function, context, *args)) is None:
+            raise
+    shown = getattr(function, "__name__", repr(function))
+    raise WorkflowUsageError(
+        f"Step {name!r} calls {shown}(step{', …' if args else ''}), which doesn't fit its parameters: {why}. "
+        f"The first one is the step's context: def {shown}(step, …)."
+    )
+
+
+async def _run(function: StepFunction, context: StepContext, args: tuple[Value, ...]) -> Value:
     if inspect.iscoroutinefunction(function):
         return await function(context, *args)
     body = functools.partial(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from rivetpy.codec import Value
 from rivetpy.identity import Key
+from rivetpy.workflow.abilities import Database, KeyValues, Schedule
 from rivetpy.workflow.entries import StepEntry
 from rivetpy.workflow.errors import WorkflowUsageError
 from rivetpy.workflow.port import ActorData, Port
@@ -77,6 +78,27 @@ class StepContext:
     def vars(self) -> Value:
         """What the actor keeps for this life only: made anew at every wake, never stored."""
         return self._live().vars
+
+    @property
+    def kv(self) -> KeyValues:
+        """Durable values by key; what is changed here is committed together with the step's result."""
+        return self._live().kv
+
+    @property
+    def db(self) -> Database:
+        """The actor's own SQLite database. What is done there is done at once, and again when the step runs again."""
+        return self._live().db
+
+    @property
+    def schedule(self) -> Schedule:
+        """The actor's actions to be called later; changed together with the step's result."""
+        return self._live().schedule
+
+    def client(self) -> Value:
+        """A `rivetpy.client.Client` of the actors of this engine. What is sent with it carries an idempotency key of
+        the step: a step that runs twice sends once. Nothing of it waits for the step's record.
+        """
+        return self._live().client(self.idempotency_key)
 
     def broadcast(self, event: str, /, *args: Value) -> None:
         """Send an event to the actor's subscribers. It leaves when the step is recorded, and only then.

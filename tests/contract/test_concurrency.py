@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rivetpy.errors import StoreError
-from rivetpy.store import Batch, Store
+from rivetpy.store import Batch, Listing, Store
 from tests.contract.conftest import Place
 from tests.support.rows import born, put, row
 
@@ -40,7 +40,7 @@ def test_of_many_who_want_one_key_exactly_one_gets_it(place: Place) -> None:
         winner = await store.find("default", "counter", ("k",))
         assert winner is not None
         assert await store.load(winner.id) == [(b"k", b"v")]
-        assert len((await store.list("default", include_destroyed=True))[0]) == 1
+        assert len((await store.list(Listing("default", include_destroyed=True)))[0]) == 1
 
     place.run(scenario)
 

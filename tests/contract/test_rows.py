@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rivetpy.errors import StoreError
-from rivetpy.store import ActorRow, Batch, Store
+from rivetpy.store import ActorRow, Batch, Listing, Store
 from tests.contract.conftest import Place
 from tests.support.rows import START, entries, row
 
@@ -39,7 +39,7 @@ async def all_pages(store: Store, limit: int, name: str | None = None, destroyed
     cursor = None
     while True:
         page, cursor = await store.list(
-            "default", name, include_destroyed=destroyed, limit=limit, cursor=cursor
+            Listing("default", name, include_destroyed=destroyed, limit=limit, cursor=cursor)
         )
         assert len(page) == limit or cursor is None
         ids += [found.id for found in page]
@@ -81,7 +81,7 @@ def test_a_row_changes_in_place(place: Place) -> None:
     async def scenario(store: Store) -> None:
         await add(store, row("a"), row("a", awake=False, alarm=START + 5))
         assert await store.get("a") == row("a", awake=False, alarm=START + 5)
-        assert len((await store.list("default"))[0]) == 1
+        assert len((await store.list(Listing("default")))[0]) == 1
 
     place.run(scenario)
 
@@ -137,10 +137,10 @@ def test_pages_are_newest_first_and_hold_everyone_once(place: Place, limit: int)
 def test_a_page_stays_where_it_was_when_newer_actors_come(place: Place) -> None:
     async def scenario(store: Store) -> None:
         await add(store, *(row(f"id{number}", created_at=START + number) for number in range(4)))
-        first, cursor = await store.list("default", limit=2)
+        first, cursor = await store.list(Listing("default", limit=2))
         await add(store, row("new", created_at=START + 50))
         await add(store, row("id1", created_at=START + 1, destroyed_at=START + 60))
-        second, end = await store.list("default", limit=2, cursor=cursor)
+        second, end = await store.list(Listing("default", limit=2, cursor=cursor))
         assert [found.id for found in [*first, *second]] == ["id3", "id2", "id0"]
         assert end is None
 
@@ -153,7 +153,7 @@ def test_a_page_stays_where_it_was_when_newer_actors_come(place: Place) -> None:
 def test_a_made_up_cursor_is_refused(place: Place, cursor: str) -> None:
     async def scenario(store: Store) -> None:
         with pytest.raises(StoreError) as refused:
-            await store.list("default", cursor=cursor)
+            await store.list(Listing("default", cursor=cursor))
         assert refused.value.code == "invalid_cursor"
 
     place.run(scenario)

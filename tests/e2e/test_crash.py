@@ -21,6 +21,7 @@ import pytest
 from rivetpy import RivetError
 from rivetpy.client import create_client
 from rivetpy.host.offline import view_rows
+from rivetpy.store import Listing
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.workflow.entries import Entry, StepEntry
 from tests.support.engine import EXAMPLES, Engine, StandIn, engine, stand_in
@@ -92,7 +93,7 @@ async def recorded_steps(data: Path) -> set[str]:
     cursor = None
     try:
         while True:
-            rows, cursor = await store.list("default", cursor=cursor)
+            rows, cursor = await store.list(Listing("default", cursor=cursor))
             for row in rows:
                 workflow = view_rows(row, await store.load(row.id)).workflow
                 keys.update(step_key(row.id, entry) for entry in workflow.entries if finished_step(entry))

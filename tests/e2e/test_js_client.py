@@ -2,50 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import httpx
 import pytest
 
-from tests.support.engine import Engine, engine
-from tests.support.js import FOLDER, Driver, JsError, driver, installed
+from tests.support.js import ENCODINGS, Driver, act, by_id, fails, thing
 
 pytestmark = pytest.mark.npm
-ENCODINGS = ("bare", "cbor", "json")
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    installed()  # skips when there is no node
-    with engine(FOLDER / "registry.py", tmp_path_factory.mktemp("data")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module", params=ENCODINGS)
-def js(
-    request: pytest.FixtureRequest, running: Engine, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Driver]:
-    with driver(running.url, request.param, tmp_path_factory.mktemp("js")) as started:
-        yield started
-
-
-def thing(js: Driver, *key: str, by: str = "getOrCreate", **options: Any) -> dict[str, Any]:
-    return {"by": by, "name": "thing", "key": [js.encoding, *key], "options": options or None}
-
-
-def by_id(actor_id: str) -> dict[str, Any]:
-    return {"by": "getForId", "name": "thing", "id": actor_id}
-
-
-def act(js: Driver, handle: dict[str, Any], name: str, *args: Any) -> Any:
-    return js("action", handle=handle, name=name, args=list(args))
-
-
-def fails(js: Driver, do: str, **command: Any) -> JsError:
-    with pytest.raises(JsError) as failed:
-        js(do, **command)
-    return failed.value
 
 
 def test_actions_by_every_kind_of_handle(js: Driver) -> None:
@@ -158,11 +119,23 @@ def test_queues(js: Driver) -> None:
     assert (unknown.group, unknown.code) == ("queue", "not_declared")
 
 
-def test_destroyed_and_made_again(js: Driver, running: Engine) -> None:
+def test_parameters_of_calls(js: Driver) -> None:
+    who = {"who": "mé", "n": [1, None]}
+    assert act(js, thing(js, "params", params=who), "whoami") == who
+    assert act(js, thing(js, "params"), "whoami") is None
+    sent = js("send", handle=thing(js, "params", params=who), queue="jobs", body=1, options={"wait": True})
+    assert sent["response"] == {"got": 1}
+    unwanted = fails(
+        js, "action", handle=thing(js, "params", params={"who": "nöbody"}), name="whoami", args=[]
+    )
+    assert (unwanted.group, unwanted.code, unwanted.metadata) == ("user", "unwanted", {"who": "nöbody"})
+
+
+def test_destroyed_and_made_again(js: Driver) -> None:
     handle = thing(js, "mortal")
     assert act(js, handle, "add", 4) == 4
     actor_id = js("resolve", handle=handle)
-    httpx.delete(f"{running.url}/actors/{actor_id}?namespace=default").raise_for_status()
+    act(js, by_id(actor_id), "destroy")
     gone = fails(js, "action", handle=by_id(actor_id), name="add", args=[1])
     assert (gone.group, gone.code) == ("actor", "not_found")
     missing = fails(js, "resolve", handle=thing(js, "mortal", by="get"))

@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { inspect, isDeepStrictEqual } from "node:util";
 import { createClient } from "rivetkit/client";
 
-const [endpoint, encoding] = process.argv.slice(2);
-const client = createClient({ endpoint, encoding });
+const [endpoint, encoding, noLookup] = process.argv.slice(2);
+const client = createClient({ endpoint, encoding, disableMetadataLookup: noLookup !== undefined });
 
 // One of each kind of value that JavaScript has and JSON may not.
 const VALUES = {
@@ -47,7 +47,57 @@ function handleOf({ by, name, key, id, options }) {
 	return by === "getForId" ? client[name].getForId(id, options) : client[name][by](key, options);
 }
 
+// Connections by the name that the other side gave them, and what they told so far.
+const conns = new Map();
+
+function connect({ conn, handle, events }) {
+	const opened = handleOf(handle).connect();
+	const told = { events: [], errors: [], statuses: [] };
+	for (const name of events) {
+		told[name] = opened.on(name, (...args) => told.events.push([name, ...args]));
+	}
+	opened.onError(({ group, code, message }) => told.errors.push({ group, code, message }));
+	opened.onStatusChange((status) => told.statuses.push(status));
+	conns.set(conn, { opened, told });
+}
+
+async function until(wanted, patience = 20000) {
+	for (const end = Date.now() + patience; !wanted(); ) {
+		if (Date.now() > end) throw new Error(`waited in vain for ${wanted}`);
+		await new Promise((resolve) => setTimeout(resolve, 10));
+	}
+}
+
 const verbs = {
+	async connect(command) {
+		connect(command);
+	},
+	async conn({ conn, name, args }) {
+		return await name.split(".").reduce((part, each) => part[each], conns.get(conn).opened)(...args);
+	},
+	async connSend({ conn, queue, body, options }) {
+		return await conns.get(conn).opened.send(queue, body, options);
+	},
+	async connEcho({ conn, value }) {
+		const back = await conns.get(conn).opened.echo(VALUES[value]);
+		return { same: isDeepStrictEqual(back, VALUES[value]), shown: inspect(back) };
+	},
+	async events({ conn, count }) {
+		const { told } = conns.get(conn);
+		await until(() => told.events.length >= count);
+		return told.events;
+	},
+	async unsubscribe({ conn, event }) {
+		conns.get(conn).told[event]();
+	},
+	async status({ conn, wanted, times = 1 }) {
+		const { told } = conns.get(conn);
+		await until(() => told.statuses.filter((status) => status === wanted).length >= times);
+		return told;
+	},
+	async dispose({ conn }) {
+		await conns.get(conn).opened.dispose();
+	},
 	async action({ handle, name, args }) {
 		return await name.split(".").reduce((part, each) => part[each], handleOf(handle))(...args);
 	},
@@ -57,6 +107,25 @@ const verbs = {
 	},
 	async send({ handle, queue, body, options }) {
 		return await handleOf(handle).send(queue, body, options);
+	},
+	async fetch({ handle, input, init, whole }) {
+		const response = await handleOf(handle).fetch(whole ? new Request(input, init) : input, init);
+		const headers = Object.fromEntries(response.headers);
+		return { status: response.status, headers, body: await response.text() };
+	},
+	// Opens a socket, sends texts (and bytes as lists of numbers), and tells what came until it closed.
+	async webSocket({ handle, path, send }) {
+		const socket = await handleOf(handle).webSocket(path);
+		socket.binaryType = "arraybuffer";
+		const got = [];
+		socket.addEventListener("message", ({ data }) => {
+			got.push(typeof data === "string" ? data : [...new Uint8Array(data)]);
+		});
+		const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
+		if (socket.readyState === 0) await new Promise((resolve) => socket.addEventListener("open", resolve));
+		for (const each of send) socket.send(typeof each === "string" ? each : new Uint8Array(each));
+		const { code, reason } = await closed;
+		return { got, code, reason };
 	},
 	async resolve({ handle }) {
 		return await handleOf(handle).resolve();

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.websockets import WebSocket
+
 from rivetpy import ActorOptions, UserError, actor, queue, setup
 from rivetpy.workflow import Loop, workflow
 
@@ -31,6 +35,46 @@ async def _iteration(loop: Any) -> Any:
     return Loop.continue_()
 
 
+def _shout(c: Any, *args: Any) -> int:
+    c.broadcast("said", *args)
+    return len(c.conns)
+
+
+def _check(c: Any, params: Any) -> None:
+    if params == {"who": "nöbody"}:
+        raise UserError("not you", code="unwanted", metadata=params)
+
+
+async def _request(c: Any, request: Request) -> Response:
+    if request.url.path == "/refuse":
+        raise UserError("no pages", code="raw_code")
+    if request.url.path == "/stream":
+        return StreamingResponse(iter(["one ", "two"]), media_type="text/plain")
+    told = {
+        "method": request.method,
+        "url": str(request.url),
+        "body": (await request.body()).decode(),
+        "given": request.headers.get("x-given"),
+        "params": c.conn.params,
+    }
+    return JSONResponse(told, 201, {"x-own": "ü".encode().hex()})
+
+
+async def _websocket(c: Any, websocket: WebSocket) -> None:
+    await websocket.send_text(f"{websocket.url.path}?{websocket.url.query} {c.conn.params}")
+    while True:
+        message = await websocket.receive()
+        if message.get("text") == "bye":
+            await websocket.close(4000, "gööd bye")
+            return
+        if message.get("text") == "refuse":
+            raise UserError("no", code="raw_code")
+        if message.get("bytes") is not None:
+            await websocket.send_bytes(message["bytes"][::-1])
+        else:
+            await websocket.send_text(message["text"].upper())
+
+
 thing = actor(
     create_state=lambda c, given: {"value": 0, "given": given},
     queues={"jobs": queue(), "ignored": queue()},
@@ -45,8 +89,18 @@ thing = actor(
         "refuse": _refuse,
         "crash": _crash,
         "big": lambda c, size: "x" * size,
+        "shout": _shout,
+        "whoami": lambda c: c.conn.params,
+        "kick": lambda c: c.conn.disconnect("go.away"),
+        "sleep": lambda c: c.sleep(),
+        "destroy": lambda c: c.destroy(),
     },
+    on_before_connect=_check,
+    on_request=_request,
+    on_websocket=_websocket,
     options=ActorOptions(action_timeout=20),
 )
 
-registry = setup(use={"thing": thing})
+plain = actor(actions={"ping": lambda c: "pong"})
+
+registry = setup(use={"thing": thing, "plain": plain})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,12 +28,15 @@ def with_host(
     events: list[HostEvent] | None = None,
     clean: bool = True,
     start: float = 0.0,
+    files: Path | None = None,
 ) -> Any:
     """The script's result on a host whose actor "a" is this definition; without ``clean`` the host just ends."""
 
     async def life() -> Any:
         watch = None if events is None else events.append
-        host = Host(setup(use={"a": definition}), store or MemoryStore(), JumpClock(), on_event=watch)
+        host = Host(
+            setup(use={"a": definition}), store or MemoryStore(), JumpClock(), on_event=watch, files=files
+        )
         await host.start()
         try:
             return await script(host)

@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.engine import environment
 
+ENCODINGS = ("bare", "cbor", "json")
 FOLDER = Path(__file__).parents[1] / "js"
 
 
@@ -53,15 +54,15 @@ def installed() -> Path:
 
 
 class Driver:
-    """One client in one encoding."""
+    """One client in one encoding; ``lookup`` is whether it asks for the engine's metadata first, as it does."""
 
-    def __init__(self, endpoint: str, encoding: str, folder: Path) -> None:
+    def __init__(self, endpoint: str, encoding: str, folder: Path, *, lookup: bool = True) -> None:
         shutil.copy(FOLDER / "driver.mjs", folder)
         with contextlib.suppress(FileExistsError):
             (folder / "node_modules").symlink_to(installed() / "node_modules")
         self.encoding = encoding
         self._popen = subprocess.Popen(
-            ["node", str(folder / "driver.mjs"), endpoint, encoding],
+            ["node", str(folder / "driver.mjs"), endpoint, encoding, *([] if lookup else ["no-lookup"])],
             cwd=folder,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -103,9 +104,31 @@ class Driver:
 
 
 @contextlib.contextmanager
-def driver(endpoint: str, encoding: str, folder: Path) -> Iterator[Driver]:
-    running = Driver(endpoint, encoding, folder)
+def driver(endpoint: str, encoding: str, folder: Path, *, lookup: bool = True) -> Iterator[Driver]:
+    running = Driver(endpoint, encoding, folder, lookup=lookup)
     try:
         yield running
     finally:
         running.end()
+
+
+def thing(js: Driver, *key: str, by: str = "getOrCreate", **options: Any) -> dict[str, Any]:
+    """A handle of the registry's actor, by key; keys of different encodings are apart."""
+    return {"by": by, "name": "thing", "key": [js.encoding, *key], "options": options or None}
+
+
+def by_id(actor_id: str) -> dict[str, Any]:
+    """A handle of the registry's actor by id."""
+    return {"by": "getForId", "name": "thing", "id": actor_id}
+
+
+def act(js: Driver, handle: dict[str, Any], name: str, *args: Any) -> Any:
+    """The action's output."""
+    return js("action", handle=handle, name=name, args=list(args))
+
+
+def fails(js: Driver, do: str, **command: Any) -> JsError:
+    """The error of a command that must fail."""
+    with pytest.raises(JsError) as failed:
+        js(do, **command)
+    return failed.value

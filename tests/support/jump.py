@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -62,10 +62,14 @@ class JumpLoop(asyncio.SelectorEventLoop):
 class JumpClock:
     """The time of the running jump loop, as the project's Clock; nobody sets it."""
 
-    longest_nap = LONGEST_TEST
-
     def now(self) -> int:
         return EPOCH + round(asyncio.get_running_loop().time() * 1000)
+
+    def call_at(self, when: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        return self.call_later((when - self.now()) / 1000, callback)
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(max(0.0, seconds), callback)
 
 
 def run(main: Coroutine[Any, Any, T], start: float = 0.0) -> T:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rivetpy import codec
-from rivetpy.actors import ActorDefinition, setup
+from rivetpy.actors import ActorDefinition
 from rivetpy.host import Host, HostEvent
 from rivetpy.host.view import ActorView
+from rivetpy.registry import setup
 from rivetpy.store import Store
 from rivetpy.store.faulty import Died, FaultyStore
 from rivetpy.store.memory import MemoryStore

@@ -22,13 +22,17 @@ def actors(
 
     Newest first: status, queue, journal, what each waits for and when it wakes next.
     """
-    from itertools import islice
+    from itertools import chain, islice
 
-    from rivetpy.cli.source import open_source
+    from rivetpy.cli.source import open_source, unknown_name
     from rivetpy.cli.text import json_text
 
     with open_source(common) as source:
-        found = islice(source.actors(name), limit)
+        listed = source.actors(name)
+        first = list(islice(listed, 1))
+        if name is not None and not first:
+            raise unknown_name(source, name)
+        found = islice(chain(first, listed), limit)
         if as_json:
             for actor in found:
                 print(json_text(actor))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.shared import Color
+from rivetpy.cli.shared import Color, directory
 
 
 class DurabilityOption(StrEnum):
@@ -44,6 +44,7 @@ def dev(
         Path | None,
         typer.Option(
             metavar="DIR",
+            parser=directory,
             help="Where to keep the data (or RIVET_DATA_DIR).",
             show_default="the platform's data directory",
         ),

@@ -1,0 +1,158 @@
+"""rivetpy.testing, as users use it: on an ordinary event loop, without waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from typing import Any
+
+import pytest
+
+from rivetpy import RivetError, actor, queue, setup
+from rivetpy.registry import Registry
+from rivetpy.testing import Crashed, test_engine
+from rivetpy.workflow import Loop, StepTimeoutError, workflow
+
+charged: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    charged.clear()
+
+
+async def charge(step: Any, order: str) -> str:
+    charged.append(order)
+    step.state["charged"] += 1
+    return f"paid {order}"
+
+
+async def trial(ctx: Any) -> Any:
+    order = await ctx.queue.next("wait-order")
+    await ctx.sleep("trial", dt.timedelta(days=30))
+    return await ctx.step("charge", charge, order.body)
+
+
+def shop(flow: Any = trial) -> Registry:
+    return setup(
+        use={
+            "shop": actor(
+                state={"charged": 0},
+                queues={"orders": queue()},
+                actions={"count": lambda c: c.state["charged"]},
+                run=workflow(flow),
+            )
+        }
+    )
+
+
+@pytest.mark.parametrize("strict_replay", [False, True])
+def test_a_month_passes_in_a_moment(strict_replay: bool) -> None:
+    async def test() -> None:
+        async with test_engine(shop(), strict_replay=strict_replay) as t:
+            order = t.client.shop.get_or_create("o1")
+            await order.send("orders", "book")
+            await t.advance(days=29)
+            assert (await t.workflow("shop", "o1")).status == "sleeping" and charged == []
+            await t.advance(days=2)
+            workflow = await t.workflow("shop", "o1")
+            assert (workflow.status, workflow.output, charged) == ("completed", "paid book", ["book"])
+            assert await order.count() == 1 and await t.state("shop", "o1") == {"charged": 1}
+            assert any(event.kind == "run_completed" for event in t.events)
+
+    begun = time.perf_counter()
+    asyncio.run(test())
+    assert time.perf_counter() - begun < 30, "nothing may really sleep"
+
+
+@pytest.mark.parametrize("when", ["crash_before_write", "crash_after_write"])
+def test_a_crash_where_the_test_wants_it(when: str) -> None:
+    async def test() -> None:
+        async with test_engine(shop()) as t:
+            await t.client.shop.get_or_create("main").send("orders", "book")
+            await t.advance(days=29)
+            getattr(t, when)(4)
+            with pytest.raises(Crashed, match="restart"):
+                await t.advance(days=2)
+            await t.restart()
+            await t.advance(days=2)
+            assert (await t.workflow("shop")).status == "completed"
+            assert charged in (["book"], ["book", "book"])
+            assert await t.state("shop") == {"charged": 1}
+
+    asyncio.run(test())
+
+
+def test_restarting_with_other_code_shows_what_would_diverge() -> None:
+    async def renamed(ctx: Any) -> Any:
+        await ctx.queue.next("wait-something-else")
+
+    async def test() -> None:
+        async with test_engine(shop()) as t:
+            await t.client.shop.get_or_create("main").send("orders", "book")
+            await t.settle()
+            await t.restart(shop(renamed))
+            assert (await t.workflow("shop")).status == "diverged"
+
+    asyncio.run(test())
+
+
+def test_retries_and_time_limits_of_steps_follow_the_clock() -> None:
+    async def fails(step: Any) -> int:
+        if step.attempt < 3:
+            raise ValueError("again")
+        return int(step.attempt)
+
+    async def hangs(step: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def flow(ctx: Any) -> Any:
+        attempt = await ctx.step("fails", fails, retry_backoff_base=3600, retry_backoff_max=7200)
+        try:
+            await ctx.step("hangs", hangs, timeout=3600)
+        except StepTimeoutError:
+            return attempt
+
+    async def test() -> None:
+        async with test_engine(shop(flow)) as t:
+            t.client.shop.get_or_create("main")
+            await t.client.shop.get_or_create("main").count()
+            await t.advance(hours=2)
+            assert len((await t.workflow("shop")).entries) == 1
+            await t.advance(hours=3)
+            assert (await t.workflow("shop")).output == 3
+
+    asyncio.run(test())
+
+
+def test_a_loop_over_months_and_an_actor_that_is_not_there() -> None:
+    async def monthly(loop: Any, months: int) -> Any:
+        await loop.sleep("month", dt.timedelta(days=30))
+        await loop.step("charge", charge, f"month {months}")
+        return Loop.break_(months) if months == 12 else Loop.continue_(months + 1)
+
+    async def flow(ctx: Any) -> Any:
+        return await ctx.loop("months", monthly, state=1)
+
+    async def test() -> None:
+        async with test_engine(shop(flow)) as t:
+            await t.client.shop.get_or_create("main").count()
+            await t.advance(days=365)
+            assert len(charged) == 12
+            with pytest.raises(RivetError, match="not found"):
+                await t.state("shop", "nobody")
+
+    asyncio.run(test())
+
+
+def test_leaving_the_block_leaves_nothing_running() -> None:
+    async def test() -> None:
+        before = asyncio.all_tasks()
+        async with test_engine(shop()) as t:
+            await t.client.shop.get_or_create("main").send("orders", "book")
+            await t.settle()
+        await asyncio.sleep(0.01)
+        assert asyncio.all_tasks() == before
+
+    asyncio.run(test())
