@@ -68,5 +68,7 @@ def ancestors(location: str) -> Iterator[tuple[str, str]]:
 
 def common(one: str, other: str) -> str:
     """The innermost place that two locations are both in."""
-    parts = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one.split("/"), other.split("/"), strict=False))
+    parts = itertools.takewhile(
+        lambda pair: pair[0] == pair[1], zip(one.split("/"), other.split("/"), strict=False)
+    )
     return "/".join(part for part, _ in parts)

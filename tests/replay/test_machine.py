@@ -22,9 +22,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rivetpy.actors import setup
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
+from rivetpy.registry import setup
 from rivetpy.store.faulty import Died
 from rivetpy.store.memory import MemoryStore
 from rivetpy.workflow import WorkflowContext
