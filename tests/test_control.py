@@ -119,6 +119,30 @@ def test_undo_brings_back_the_journal_and_the_result() -> None:
         world.live(lambda host, actor: host.undo_rewind(actor))
 
 
+def test_undo_loses_no_message() -> None:
+    async def flow(ctx: Any) -> None:
+        message = await ctx.queue.next("open", completable=True)
+        await ctx.sleep("nap", 100)
+        await message.complete()
+        await ctx.queue.next("later")
+        await ctx.sleep("long", 1e9)
+
+    world = world_of(flow)
+
+    async def script(host: Host, actor_id: str) -> None:
+        await host.send(actor_id, "work", 1)
+        await until(host, actor_id, "sleeping")
+        await host.rewind(actor_id)
+        await host.send(actor_id, "work", 2)
+        await asyncio.sleep(200)
+        await host.undo_rewind(actor_id)  # 1 was open when the rewind came, 2 was received since
+        assert [message.id for message in (await host.view(actor_id)).queue] == [1, 2]
+        await asyncio.sleep(200)
+
+    world.live(script)
+    assert world.view().queue == ()
+
+
 def test_undo_takes_back_messages_that_were_returned() -> None:
     async def flow(ctx: Any) -> None:
         await ctx.queue.next("one")

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from rivetpy import RivetError
+from rivetpy.errors import EncodeError
 from rivetpy.host import Host
-from rivetpy.workflow import Evicted, Loop
+from rivetpy.workflow import CriticalError, Evicted, Loop, StepError
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import World
 
@@ -312,3 +314,69 @@ def test_replaying_is_told_and_the_log_is_silent(caplog: Any) -> None:
         world.live(to_the_end)
     assert [record.message for record in caplog.records] == ["iteration 0", "iteration 1", "iteration 2"]
     assert told[:3] == [("before 0", False), ("before 0", True), ("before 1", False)]
+
+
+# -- errors that user code caught ------------------------------------------------------------------------
+
+
+async def refuses(step: Any) -> None:
+    raise CriticalError("no")
+
+
+async def iteration(scope: Any, state: Any = None) -> Any:
+    await scope.step("refuses", refuses)
+
+
+async def unstorable(scope: Any, state: Any = None) -> Any:
+    return Loop.continue_(object())
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda ctx: ctx.loop("loop", iteration),
+        lambda ctx: ctx.loop("loop", unstorable, state=1),
+        lambda ctx: ctx.loop("loop", iteration, state=object()),
+        lambda ctx: ctx.try_block("block", iteration, catch=("join",)),
+        lambda ctx: ctx.try_block("block", lambda block: block.loop("loop", iteration), catch=("join",)),
+        lambda ctx: ctx.queue.next("second"),
+    ],
+    ids=["loop", "next state", "first state", "block", "loop in a block", "message open"],
+)
+def test_what_went_on_after_an_error_it_caught_fits_its_journal(refused: Any) -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.queue.next("first", completable=True)
+        with pytest.raises((RivetError, EncodeError, StepError)):
+            await refused(ctx)
+        await ctx.step("after", note, "after")
+        await ctx.sleep("nap", 1e6)
+
+    async def one_message(host: Host, actor_id: str) -> None:
+        await host.send(actor_id, "work", 1, idempotency_key="1")
+        await asyncio.sleep(10)
+
+    world = world_of(flow)
+    for _ in range(3):
+        world.live(one_message, clean=False)
+    assert ran == ["after"] and not world.said("run_diverged")
+    assert {entry.location for entry in world.journal()} >= {"after", "nap"}
+
+
+def test_nothing_new_begins_in_a_loop_that_an_error_had_left() -> None:
+    async def before(ctx: Any) -> None:
+        with pytest.raises(StepError):
+            await ctx.loop("loop", iteration)
+        await two_and_nap(ctx)
+
+    async def went_on(scope: Any) -> Any:
+        with pytest.raises(StepError):
+            await iteration(scope)
+        await scope.step("new", note, "new")
+
+    async def after(ctx: Any) -> None:
+        await ctx.loop("loop", went_on)
+
+    world = change_code(before, after)
+    assert ran == []
+    (error,) = world.said("run_diverged")
+    assert "'loop/~0/new'" in error and "the journal has step 'one' next" in error

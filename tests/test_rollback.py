@@ -392,3 +392,31 @@ def test_a_handler_has_its_own_identity_and_may_be_a_def() -> None:
 
     ended(flow)
     assert ran == ["out"] and len(set(keys)) == 2
+
+
+def test_what_was_done_after_a_crash_is_undone_before_what_branches_did() -> None:
+    names = "abcde"
+
+    def branch(name: str) -> Any:
+        return lambda scope: scope.step("do", do, name, rollback=undo)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.rollback_checkpoint("armed")
+        await ctx.join("all", {name: branch(name) for name in names})
+        await ctx.step("later", do, "later", rollback=undo)
+        await ctx.step("refuse", refuse)
+
+    cut = 1
+    while True:
+        ran.clear()
+        world = world_of(flow)
+        try:
+            world.live(to_the_end, die_before=cut)
+        except Died:
+            world.live(to_the_end)
+        else:
+            break
+        done = list(dict.fromkeys(what for what in ran if what.startswith("undo")))
+        assert done[0] == "undo later" and len(done) == len(names) + 1, cut
+        cut += 1
+    assert cut > len(names)

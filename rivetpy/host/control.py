@@ -18,7 +18,7 @@ from rivetpy.host.record import ENDED, WorkflowRecord, WorkflowStatus, unpack
 from rivetpy.store import ActorRow, Batch
 from rivetpy.workflow import layout
 from rivetpy.workflow import rewind as rewinding
-from rivetpy.workflow.entries import Message, Status, StepEntry
+from rivetpy.workflow.entries import Message, MessageEntry, Status, StepEntry
 from rivetpy.workflow.journal import Journal
 
 VERSION = 1
@@ -43,7 +43,14 @@ def rewind(row: ActorRow, rows: Rows, place: str | None, now: int) -> tuple[Batc
     """
     record, journal = _read(row, rows)
     plan = rewinding.plan(journal, None if place is None else rewinding.find(journal, place))
-    kept = [(key, value) for key, value in rows if key.startswith(layout.JOURNAL) or key == layout.WORKFLOW]
+    open_rows = {
+        layout.message_key(message.id) for message in plan.messages
+    }  # those of them that are rows already
+    kept = [
+        (key, value)
+        for key, value in rows
+        if key.startswith(layout.JOURNAL) or key == layout.WORKFLOW or key in open_rows
+    ]
     rewinding.rewind(journal, plan, now)
     batch = journal.take()
     status = WorkflowStatus.RUNNING if any(True for _ in journal) else WorkflowStatus.PENDING
@@ -60,7 +67,10 @@ def rewind(row: ActorRow, rows: Rows, place: str | None, now: int) -> tuple[Batc
 
 
 def undo(row: ActorRow, rows: Rows, now: int) -> Batch:
-    """Bring back the journal from before the last rewind. Raises RivetError ``workflow.nothing_to_undo``."""
+    """Bring back the journal from before the last rewind; what was received since then waits again.
+
+    Raises RivetError ``workflow.nothing_to_undo``.
+    """
     stored = dict(rows)
     if layout.UNDO not in stored:
         raise RivetError(
@@ -69,6 +79,8 @@ def undo(row: ActorRow, rows: Rows, now: int) -> Batch:
     _, kept, messages = msgpack.unpackb(stored[layout.UNDO])
     batch = Batch(row.id, prefixes=[layout.JOURNAL], deletes=[layout.UNDO], puts=dict(kept))
     batch.deletes += [layout.message_key(message) for message in messages]
+    known = {message.id for message in _received(row, kept)}
+    _put_back(batch, [message for message in _received(row, rows) if message.id not in known])
     batch.row = _due(row, now)
     return batch
 
@@ -128,12 +140,20 @@ def _put_back(batch: Batch, messages: Iterable[Message]) -> None:
         batch.puts[layout.message_key(message.id)] = pack_message(message)
 
 
+def _received(row: ActorRow, rows: Rows) -> list[Message]:
+    """What the queue waits of a journal received."""
+    return [m for entry in _journal(row, rows) if isinstance(entry, MessageEntry) for m in entry.messages]
+
+
+def _journal(row: ActorRow, rows: Rows) -> Journal:
+    return Journal(row.id, [(key, value) for key, value in rows if key.startswith(layout.JOURNAL)])
+
+
 def _read(row: ActorRow, rows: Rows) -> tuple[WorkflowRecord, Journal]:
     stored = dict(rows)
     if layout.WORKFLOW not in stored:
         raise RivetError("workflow", "not_enabled", f"Actor {row.name!r} has no workflow.", status=400)
-    journal = Journal(row.id, [item for item in rows if item[0].startswith(layout.JOURNAL)])
-    return unpack(stored[layout.WORKFLOW]), journal
+    return unpack(stored[layout.WORKFLOW]), _journal(row, rows)
 
 
 def _due(row: ActorRow, now: int) -> ActorRow:

@@ -22,7 +22,7 @@ class Journal:
         self._seq = 0
         for key, data in rows:
             entry = entries.unpack(key[len(layout.JOURNAL) :].decode(), data)
-            self._seq = max(self._seq, entry.seq + 1)
+            self._seq = max(self._seq, _last_number(entry) + 1)
             self._keep(entry)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -131,3 +131,9 @@ class Journal:
 
 def _by_seq(entry: Entry) -> int:
     return entry.seq
+
+
+def _last_number(entry: Entry) -> int:
+    """The last number an entry was given: a step that can be rolled back has one for its completion too."""
+    done = entry.done if isinstance(entry, StepEntry) else None
+    return entry.seq if done is None else done

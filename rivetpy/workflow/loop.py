@@ -63,6 +63,8 @@ async def loop(
     """Look up, replay, then iterate from the recorded position with the recorded state."""
     keep = history_prune_interval if history_size is None else history_size
     _check(name, history_prune_interval, keep)
+    # Before the visit: what can't be stored begins no loop.
+    first = None if state is STATELESS or scope.recorded(name) is not None else codec.encode(state)
     entry = scope.visit(LoopEntry, name)
     run = scope.run
     if run.rolling_back:
@@ -74,7 +76,7 @@ async def loop(
             await _iterate(scope, entry, entry.iteration, entry.state, iterate, name)
         raise Stopped
     if not run.journal.has(entry):
-        entry.state = None if state is STATELESS else codec.encode(state)
+        entry.state = first
         run.journal.write(entry)  # travels with the first thing an iteration commits
     while True:
         run.check_misuse()

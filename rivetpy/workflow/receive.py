@@ -66,9 +66,10 @@ async def receive(scope: Scope, name: str, options: ReceiveOptions) -> list[Queu
     """Look up, replay, wait, take, record. An empty list: the timeout came first."""
     run = scope.run
     queues = run.port.queue_names(options.queues, name)
+    if scope.recorded(name) is None:  # before the visit: what is refused here leaves nothing to come back to
+        _check_open(scope, name)
     entry = scope.visit(MessageEntry, name)
     if not entry.finished:
-        _check_open(scope, name)
         await _receive(scope, entry, queues, options)
     if entry.completable:
         for message in entry.messages:

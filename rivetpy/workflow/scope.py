@@ -104,22 +104,22 @@ class Scope:
         """The entry of this name: the recorded one, or a fresh one that is not in the journal yet.
 
         Raises `HistoryDivergedError` where the journal has another kind, where the name was used before, or
-        where something fresh or unfinished is asked for while recorded entries wait to be visited: in unchanged
-        code everything before a recorded entry is recorded too, and the one that is not finished is the last.
+        where something fresh or unfinished is asked for while recorded entries wait to be visited, here or further
+        out: in unchanged code everything before a recorded entry is recorded too, and the one that is not finished
+        is the last, unless it was left by an error that user code caught.
         """
         location, site = self._use(kind.kind, name)
         entry = self.recorded(name)
+        asked = _described(kind.kind, name)
         if entry is None:
-            if self.unvisited:
-                found = self._describe_unvisited()
-                raise self._diverged(location, f"a new {_described(kind.kind, name)}", found, site)
+            if (passed_over := self._next_recorded()) is not None:
+                raise self._diverged(location, f"a new {asked}", _next(passed_over), site)
             return self.fresh(kind, name)
         if not isinstance(entry, kind):
-            raise self._diverged(
-                location, _described(kind.kind, name), f"{_described(entry.kind, name)} there", site
-            )
-        if not entry.finished and self.unvisited:
-            raise self._diverged(location, _described(kind.kind, name), self._describe_unvisited(), site)
+            raise self._diverged(location, asked, f"{_described(entry.kind, name)} there", site)
+        passed_over = None if entry.finished else self._next_recorded()
+        if passed_over is not None and not _left_before(entry, passed_over):
+            raise self._diverged(location, asked, _next(passed_over), site)
         if self.run.dry and not entry.finished and entry.kind not in FRAMES:
             raise Stopped
         return entry
@@ -180,11 +180,6 @@ class Scope:
         await self.run.flush(data)
         self.frontier.crashed = False
 
-    def _describe_unvisited(self) -> str:
-        entry = self._next_unvisited()
-        assert entry is not None
-        return f"{_described(entry.kind, entry.name)} next"
-
     def _site(self) -> str:
         """Where the user's code is now; at the end of the workflow: where its function begins."""
         return call_site() or self.run.function_site
@@ -208,6 +203,11 @@ class Scope:
     def _next_unvisited(self) -> Entry | None:
         entries = (self._entries[part] for part in self.unvisited)
         return min(entries, key=lambda entry: entry.seq, default=None)
+
+    def _next_recorded(self) -> Entry | None:
+        """The first recorded entry that is still to come, here or else further out."""
+        entry = self._next_unvisited()
+        return entry if entry is not None or self.parent is None else self.parent._next_recorded()
 
     # -- order -------------------------------------------------------------------------------------------
 
@@ -292,7 +292,7 @@ class Scope:
             raise self._diverged(
                 entry.location,
                 f"the end of {self.location or 'the workflow'}",
-                self._describe_unvisited(),
+                _next(entry),
                 self._site(),
             )
 
@@ -305,6 +305,15 @@ def is_cancelled() -> bool:
 
 def _described(kind: Kind, name: str) -> str:
     return f"{kind} {name!r}"
+
+
+def _next(entry: Entry) -> str:
+    return f"{_described(entry.kind, entry.name)} next"
+
+
+def _left_before(entry: Entry, later: Entry) -> bool:
+    """Whether an entry may be unfinished for good: an error went through it that user code caught, and went on."""
+    return entry.kind in (Kind.LOOP, Kind.BLOCK) and entry.seq < later.seq
 
 
 def verb(
