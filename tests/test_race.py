@@ -339,6 +339,38 @@ def test_an_eviction_swallowed_in_a_branch_wins_nothing(always_replay: bool) -> 
     assert world.view().workflow.output == ["hides", "slept", []]
 
 
+@BOTH_MODES
+def test_a_message_of_a_loser_waits_again_unless_a_step_followed_it(always_replay: bool) -> None:
+    async def beside(branch: Any) -> None:
+        await branch.sleep("nap", 3)
+        await branch.step("beside", note, "beside")
+
+    async def unused(branch: Any) -> None:
+        await branch.queue.next("m", names=["work"])
+        await branch.sleep("think", 1e6)
+
+    async def used(branch: Any) -> None:
+        message = await branch.queue.next("m", names=["control"])
+        await branch.step("use", note, "use", message.body)
+        await branch.sleep("think", 1e6)
+
+    async def loser(branch: Any) -> None:
+        await branch.join("j", {"unused": unused, "used": used, "beside": beside})
+
+    async def flow(ctx: Any) -> Any:
+        await ctx.race("first", {"loser": loser, "quick": quick})
+        return [message.body for message in await ctx.queue.next_batch("rest", count=9, timeout=10)]
+
+    async def script(host: Host, actor_id: str) -> None:
+        await host.send(actor_id, "work", "unused")
+        await host.send(actor_id, "control", "used")
+        await until(host, actor_id)
+
+    world = world_of(flow, always_replay=always_replay)
+    world.live(script)
+    assert world.view().workflow.output == ["unused"] and ran == ["use", "beside"]
+
+
 def test_an_only_branch_is_a_race() -> None:
     async def flow(ctx: Any) -> Any:
         return await ctx.race("first", {"a": lambda branch: None})

@@ -7,6 +7,7 @@ last slash. Slashes never appear inside a name (they are percent-coded), so spli
 from __future__ import annotations
 
 import functools
+import itertools
 import reprlib
 from collections.abc import Iterator
 
@@ -63,3 +64,11 @@ def ancestors(location: str) -> Iterator[tuple[str, str]]:
     parts = location.split("/")
     for depth in range(1, len(parts)):
         yield "/".join(parts[:depth]), parts[depth]
+
+
+def common(one: str, other: str) -> str:
+    """The innermost place that two locations are both in."""
+    parts = itertools.takewhile(
+        lambda pair: pair[0] == pair[1], zip(one.split("/"), other.split("/"), strict=False)
+    )
+    return "/".join(part for part, _ in parts)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from rivetpy import codec
 from rivetpy.codec import Value
+from rivetpy.workflow import location as locations
 from rivetpy.workflow.branches import Branches, BranchFunction, begin, branch_scope, check_branches
-from rivetpy.workflow.entries import Kind, MessageEntry, RaceEntry, Status
+from rivetpy.workflow.entries import Entry, JoinEntry, Kind, MessageEntry, RaceEntry, Status
 from rivetpy.workflow.errors import RaceError, Stopped
+from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.scope import Scope, verb
 
 
@@ -52,18 +54,26 @@ async def _run(scope: Scope, entry: RaceEntry, functions: Mapping[str, BranchFun
 
 def _forget(scope: Scope, location: str) -> None:
     """The entries of a branch that lost go. What it received waits again, where nothing came of it: a completable
-    message that it did not complete, any other after which no step was recorded."""
+    message that it did not complete, any other after which no step was begun."""
     run = scope.run
     entries = run.journal.below(location)
-    last_step = max((entry.seq for entry in entries if entry.kind is Kind.STEP), default=-1)
+    steps = [entry for entry in entries if entry.kind is Kind.STEP]
     received = [entry for entry in entries if isinstance(entry, MessageEntry)]
+    unused = [
+        message
+        for entry in received
+        if not entry.completable and not any(_follows(run.journal, entry, step) for step in steps)
+        for message in entry.messages
+    ]
     run.port.release([message.id for entry in received for message in entry.unanswered])
     run.journal.drop_scope(location)
-    run.journal.put(
-        run.port.put_back(
-            [m for e in received if not e.completable and e.seq > last_step for m in e.messages]
-        )
-    )
+    run.journal.put(run.port.put_back(unused))
+
+
+def _follows(journal: Journal, entry: Entry, step: Entry) -> bool:
+    """Whether a step was begun after an entry, and not in another branch beside it."""
+    beside = isinstance(journal.at(locations.common(entry.location, step.location)), JoinEntry | RaceEntry)
+    return step.seq > entry.seq and not beside
 
 
 def _result(entry: RaceEntry) -> tuple[str, Value]:
