@@ -42,6 +42,8 @@ class Shape:
     output: Any = None
     status: str = "completed"
     state: dict[str, Any] = field(default_factory=lambda: {"sum": 0, "log": []})
+    #: Whether running a part again comes to the same: not where a message of then meets another wait, or is sent again.
+    repeatable: bool = True
     #: Names of entries whose value is another in every run.
     differs: frozenset[str] = frozenset()
 
@@ -276,7 +278,7 @@ def batch_with_timeout_in_a_loop(ran: Ran) -> Any:
     return run
 
 
-@shape(sends=((100, "work", "late"),), output=["timed out", "late"])
+@shape(sends=((100, "work", "late"),), output=["timed out", "late"], repeatable=False)
 def next_with_timeout(ran: Ran) -> Any:
     async def run(ctx: WorkflowContext) -> Any:
         said = []
@@ -304,7 +306,7 @@ def completable(ran: Ran) -> Any:
     return run
 
 
-@shape(output="sent by a step")
+@shape(output="sent by a step", repeatable=False)
 def step_sends(ran: Ran) -> Any:
     async def post(step: Any) -> None:
         ran.append("post")

@@ -104,5 +104,26 @@ def test_an_unchanged_journal_replays_without_a_write(shape: Shape, always_repla
         assert [row for row in world.rows() if row[0].startswith(b"j")] == before
 
 
+@CORPUS
+@MODES
+def test_a_rewind_to_any_entry_comes_to_the_same_end(shape: Shape, always_replay: bool) -> None:
+    """Whatever goes runs again, from the messages and the loop state of then."""
+    if shape.status != "completed" or shape.state["sum"] or not shape.repeatable:
+        return  # what failed is rolled back or recovered; the actor's state stays as it is
+    world, _ = clean_run(shape, always_replay=always_replay)
+    expected = plain(world.journal(), crashed=True, differs=shape.differs)
+    for place in [item["at"] for item in expected if item["kind"] != "iteration"]:
+
+        async def rewound(host: Host, actor_id: str, place: str = place) -> None:
+            await host.rewind(actor_id, place)
+            await until(host, actor_id, seconds=1e8)
+
+        world.live(rewound)
+        view = world.view()
+        assert view.workflow is not None and view.workflow.output == shape.output, place
+        assert plain(world.journal(), crashed=True, differs=shape.differs) == expected, place
+        assert view.queue == ()
+
+
 def test_the_corpus_is_not_empty() -> None:
     assert len(SHAPES) >= 24 and any(shape.build is branching.joined for shape in SHAPES)

@@ -7,6 +7,7 @@ of steps.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Coroutine
 from typing import Any
@@ -22,6 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
 from rivetpy.registry import setup
@@ -103,6 +105,8 @@ class Machine(RuleBasedStateMachine):
         self.recorded: set[str] = set()
         #: How many had begun before this life.
         self.seen = 0
+        #: How many had begun when the workflow was cancelled.
+        self.cancelled_at: int | None = None
         self.engine: Engine | None = Engine(self.store, plan, self.notes, 0.0, always_replay)
 
     # -- what may happen ---------------------------------------------------------------------------------
@@ -143,6 +147,17 @@ class Machine(RuleBasedStateMachine):
         self.do(self.host.stop())
         self.notes.code = 2
         self.restart()
+
+    @precondition(lambda self: self.cancelled_at is None)
+    @rule(one_in=st.integers(0, 9))
+    def it_is_cancelled(self, one_in: int) -> None:
+        if one_in:  # a cancelled workflow has little more to show
+            return
+        with contextlib.suppress(RivetError):  # it has ended
+            self.do(self.host.cancel(self.engine_now.actor_id))
+        view = self.look()
+        if view is not None and view.workflow is not None and view.workflow.status == "cancelled":
+            self.cancelled_at = len(self.notes.begun)
 
     # -- how it is done ----------------------------------------------------------------------------------
 
@@ -221,8 +236,13 @@ class Machine(RuleBasedStateMachine):
         raise AssertionError(f"it does not end: {self.look()}")
 
     def compare(self, view: ActorView) -> None:
-        model = Model(self.notes.undo)
         assert view.workflow is not None
+        if self.cancelled_at is not None:
+            assert view.workflow.status == "cancelled"
+            assert len(self.notes.begun) == self.cancelled_at, "a cancelled workflow went on"
+            self.check_once()
+            return
+        model = Model(self.notes.undo)
         try:
             pattern = self.plan.expect(model)
         except Fails as failure:
