@@ -11,52 +11,15 @@ import pytest
 from rivetpy import RivetError
 from rivetpy.host import Host
 from rivetpy.workflow import Loop, RollbackError
+from tests.support.counting import broken, counted, note, ran
 from tests.support.flows import reason_of, to_the_end, world_of
-from tests.support.world import Died, World, plain, until
-
-ran: list[str] = []
-broken: set[str] = set()
+from tests.support.world import Died, plain, until
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     ran.clear()
     broken.clear()
-
-
-async def note(step: Any, name: str, value: Any = None) -> Any:
-    ran.append(name)
-    if name in broken:
-        raise ValueError(f"{name} is broken")
-    return value
-
-
-async def counting(ctx: Any) -> Any:
-    """Five stateful iterations of two steps, between two more."""
-    await ctx.step("first", note, "first")
-
-    async def again(loop: Any, i: int) -> Any:
-        message = await loop.queue.next("wait")
-        await loop.step("handle", note, f"handle {message.body}")
-        await loop.step("also", note, f"also {i}")
-        return Loop.break_(i) if i == 5 else Loop.continue_(i + 1)
-
-    result = await ctx.loop("loop", again, state=1)
-    await ctx.step("last", note, "last")
-    return result
-
-
-async def five_messages(host: Host, actor_id: str) -> None:
-    for number in range(1, 6):
-        await host.send(actor_id, "work", number, idempotency_key=str(number))
-    await until(host, actor_id)
-
-
-def counted() -> World:
-    world = world_of(counting)
-    world.live(five_messages)
-    ran.clear()
-    return world
 
 
 def rewound(place: str | None) -> Any:

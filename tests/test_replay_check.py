@@ -9,63 +9,16 @@ import pytest
 
 from rivetpy.host import Host
 from rivetpy.host.replay import Fit, check_replay
-from rivetpy.workflow import Loop
+from tests.support.counting import broken, counted, counting, five_messages, note, ran
 from tests.support.flows import define, world_of
 from tests.support.jump import run
 from tests.support.world import Died, World, until
-
-ran: list[str] = []
-broken: set[str] = set()
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     ran.clear()
     broken.clear()
-
-
-async def note(step: Any, name: str, value: Any = None) -> Any:
-    ran.append(name)
-    if name in broken:
-        raise ValueError(f"{name} is broken")
-    return value
-
-
-async def counting(ctx: Any) -> Any:
-    """Five stateful iterations of two steps, between two more."""
-    await ctx.step("first", note, "first")
-
-    async def again(loop: Any, i: int) -> Any:
-        message = await loop.queue.next("wait")
-        await loop.step("handle", note, f"handle {message.body}")
-        await loop.step("also", note, f"also {i}")
-        return Loop.break_(i) if i == 5 else Loop.continue_(i + 1)
-
-    result = await ctx.loop("loop", again, state=1)
-    await ctx.step("last", note, "last")
-    return result
-
-
-async def five_messages(host: Host, actor_id: str) -> None:
-    for number in range(1, 6):
-        await host.send(actor_id, "work", number, idempotency_key=str(number))
-    await until(host, actor_id)
-
-
-def counted() -> World:
-    world = world_of(counting)
-    world.live(five_messages)
-    ran.clear()
-    return world
-
-
-def rewound(place: str | None) -> Any:
-    async def script(host: Host, actor_id: str) -> Any:
-        result = await host.rewind(actor_id, place)
-        await until(host, actor_id, seconds=1000)
-        return result
-
-    return script
 
 
 def checked(world: World, flow: Any) -> Any:
