@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import AsyncIterator, Sequence
 
 from rivetpy import codec
@@ -10,28 +9,21 @@ from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.host.parts import Parts
 from rivetpy.workflow import layout
-from rivetpy.workflow.duration import EPOCH, Duration, deadline, milliseconds
+from rivetpy.workflow.duration import Duration, deadline, milliseconds
 from rivetpy.workflow.entries import Message
+from rivetpy.workflow.received import Received
 from rivetpy.workflow.waits import Wait
 
 Names = Sequence[str] | str | None
 
 
-class ActorMessage:
+class ActorMessage(Received):
     """A message as a run handler gets it."""
 
     def __init__(self, queue: ActorQueue, message: Message, completable: bool) -> None:
+        super().__init__(message)
         self._queue = queue
-        self._message = message
         self._completable = completable
-        self.id = str(message.id)
-        #: The queue it came through.
-        self.name = message.queue
-        self.body: Value = codec.decode(message.body)
-        self.created_at = EPOCH + dt.timedelta(milliseconds=message.created_at)
-
-    def __repr__(self) -> str:
-        return f"ActorMessage(id={self.id!r}, name={self.name!r}, body={self.body!r})"
 
     async def complete(self, response: Value = None) -> None:
         """Answer whoever waits for this message and remove it from the queue.
@@ -40,11 +32,7 @@ class ActorMessage:
         ``queue.already_completed`` the second time, and `EncodeError` for a response that can't be stored.
         """
         if not self._completable:
-            raise RivetError(
-                "queue",
-                "complete_not_configured",
-                f"Message {self.id} was received without completable=True; it is gone from the queue already.",
-            )
+            raise self._not_completable()
         await self._queue.complete(self._message, codec.encode(response))
 
 

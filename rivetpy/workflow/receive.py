@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.workflow import layout
-from rivetpy.workflow.duration import EPOCH
 from rivetpy.workflow.entries import Message, MessageEntry, Status
 from rivetpy.workflow.errors import Evicted, MessageError, Stopped
+from rivetpy.workflow.received import Received
 from rivetpy.workflow.scope import Scope, verb
 from rivetpy.workflow.waits import Wait
 
@@ -25,22 +24,14 @@ class ReceiveOptions:
     completable: bool = False
 
 
-class QueueMessage:
+class QueueMessage(Received):
     """A message as a workflow gets it."""
 
     def __init__(self, scope: Scope, entry: MessageEntry, message: Message) -> None:
+        super().__init__(message)
         self._scope = scope
         self._entry = entry
-        self._message = message
         self._answered = False
-        self.id = str(message.id)
-        #: The queue it came through.
-        self.name = message.queue
-        self.body: Value = codec.decode(message.body)
-        self.created_at = EPOCH + dt.timedelta(milliseconds=message.created_at)
-
-    def __repr__(self) -> str:
-        return f"QueueMessage(id={self.id!r}, name={self.name!r}, body={self.body!r})"
 
     async def complete(self, response: Value = None) -> None:
         """Answer whoever waits for this message and remove it from the queue; on replay, nothing.
@@ -49,10 +40,7 @@ class QueueMessage:
         ``queue.already_completed`` the second time, and `EncodeError` for a response that can't be stored.
         """
         if not self._entry.completable:
-            raise MessageError(
-                "complete_not_configured",
-                f"Message {self.id} was received without completable=True; it is gone from the queue already.",
-            )
+            raise self._not_completable()
         if self._answered:
             raise MessageError("already_completed", f"Message {self.id} was completed before.")
         encoded = codec.encode(response)
