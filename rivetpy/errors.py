@@ -21,6 +21,7 @@ PUBLIC_CODES = frozenset(
         ("actor", "invalid_request"),
         ("actor", "not_configured"),
         ("actor", "restarting"),
+        ("actor", "state_changed"),
         ("actor", "value_not_encodable"),
         ("actor", "workflow_in_flight"),
         ("actor", "internal_error"),  # wire 9.2: an inspector's entry that is not there

@@ -45,9 +45,10 @@ class EngineApi:
                 return
             query["cursor"] = cursor
 
-    def find(self, name: str, key: Key) -> JsonObject | None:
-        """The actor of this name and key."""
-        actors = self._run(self._requests.actors(name=name, key=format_key(key)))["actors"]
+    def find(self, name: str, key: Key, *, summary: bool = False) -> JsonObject | None:
+        """The actor of this name and key, with its summary if wanted."""
+        query = {"name": name, "key": format_key(key)} | ({"summary": "true"} if summary else {})
+        actors = self._run(self._requests.actors(**query))["actors"]
         return next(iter(actors), None)
 
     def at(self, name: str, key: Key) -> Target:
@@ -83,9 +84,10 @@ class EngineApi:
         """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
         return self._run(self._requests.inspect(ById(actor), what))
 
-    def set_state(self, actor: str, state: Json) -> None:
-        """Replace the actor's state."""
-        self._run(self._requests.inspect(ById(actor), "state", method="PATCH", body={"state": state}))
+    def set_state(self, actor: str, state: Json, revision: str) -> None:
+        """Replace the actor's state of this revision; ``actor.state_changed`` when it has another by now."""
+        body = {"state": state, "revision": revision}
+        self._run(self._requests.inspect(ById(actor), "state", method="PATCH", body=body))
 
     def drop(self, actor: str, message: int | None) -> None:
         """Remove one waiting message, or all of them."""

@@ -38,12 +38,16 @@ class Wanted:
     name: str | None
     key: str | None
     registry: str | None
+    #: Whether to check failed ones too; who names one actor wants to know about that one.
+    failed: bool
     as_json: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How one actor's journal and the code go together; ``status`` is fits, ended, no_workflow, or a problem."""
+    """How one actor's journal and the code go together; ``status`` is fits, ended, failed (not looked at),
+    no_workflow, or a problem.
+    """
 
     name: str
     key: str
@@ -79,7 +83,7 @@ def replay_journals(common: Common, wanted: Wanted) -> None:
             registry = _load(ref)
         for journaled in journals:
             with contextlib.redirect_stdout(sys.stderr):
-                checked = asyncio.run(_check(registry, journaled))
+                checked = asyncio.run(_check(registry, journaled, wanted.failed))
             counts[checked.status] += 1
             bad += not checked.good
             _show(checked, wanted, common)
@@ -116,7 +120,7 @@ def _chosen(offline: Offline, wanted: Wanted) -> Iterator[Journaled]:
         yield offline.journal(require(offline, wanted.name, wanted.key)["actor_id"])
 
 
-async def _check(registry: Registry, journaled: Journaled) -> Checked:
+async def _check(registry: Registry, journaled: Journaled, failed: bool) -> Checked:
     row = journaled.row
     who = (row.name, format_key(row.key), row.id)
     definition = registry.actors.get(row.name)
@@ -127,7 +131,7 @@ async def _check(registry: Registry, journaled: Journaled) -> Checked:
         return Checked(*who, "not_in_registry", error=f"The registry has no actor {row.name!r}. {nearest}")
     try:
         async with asyncio.timeout(PATIENCE):
-            return _reported(who, await check_replay(definition, row, journaled.rows))
+            return _reported(who, await check_replay(definition, row, journaled.rows, failed=failed))
     except StoreError as error:
         return Checked(*who, "unreadable", error=error.message)
     except TimeoutError:
@@ -189,4 +193,6 @@ def _sum_up(counts: Counter[str], wanted: Wanted) -> None:
     )
     total = sum(counts.values())
     text = f"{total} checked" + (f": {by_status}" if total else ", there are no actors")
+    if counts[Fit.FAILED]:
+        text += " (not looked at; --failed checks them too)"
     print(text, file=sys.stderr if wanted.as_json else sys.stdout)

@@ -107,10 +107,10 @@ class Host(Residence):
                 raise RivetError("actor", "not_found", f"Actor {instance.name!r} has no {hook}.")
             return await lifecycle.hook(instance.parts, hook, subject, conn=conn)
 
-    async def set_state(self, actor_id: str, state: Value) -> None:
-        """Replace an actor's state."""
+    async def set_state(self, actor_id: str, state: Value, seen: str | None = None) -> None:
+        """Replace an actor's state, if it still has the revision that was ``seen``; see `Core.replace_state`."""
         async with self._busy(actor_id) as instance:
-            await instance.core.replace_state(state)
+            await instance.core.replace_state(state, seen)
 
     async def drop_messages(self, actor_id: str, ids: Collection[int] | None) -> int:
         """Delete waiting messages of an actor (None: all); how many."""

@@ -17,6 +17,12 @@ def replay(
     ] = None,
     key: KeyText = "main",
     every: Annotated[bool, typer.Option("--all", help="Check all actors, or all of the name ACTOR.")] = False,
+    failed: Annotated[
+        bool,
+        typer.Option(
+            "--failed", help="With --all: also those that failed, which a recover would bring back."
+        ),
+    ] = False,
     registry: Annotated[
         str | None,
         typer.Option(
@@ -30,7 +36,8 @@ def replay(
     """Check journals against the code as it is now.
 
     Replays what is recorded, with or without an engine; runs no step, writes nothing. Ends with 1 when any
-    diverges: made for the question whether new code can be shipped over running workflows.
+    diverges: made for the question whether new code can be shipped over running workflows. What completed or
+    was cancelled goes on no more, whatever the code is, and is passed over.
 
     Example: rivet replay --all --registry registry.py
     """
@@ -39,4 +46,4 @@ def replay(
 
     if actor is None and not every:
         raise UsageProblem("Name an actor, or check all: rivet replay --all")
-    replay_journals(common, Wanted(actor, None if every else key, registry, as_json))
+    replay_journals(common, Wanted(actor, None if every else key, registry, failed or not every, as_json))
