@@ -7,7 +7,19 @@ from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
 PUBLIC_GROUPS = frozenset(
-    {"user", "queue", "event", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+    {
+        "user",
+        "queue",
+        "event",
+        "message",
+        "schedule",
+        "kv",
+        "guard",
+        "api",
+        "namespace",
+        "validation",
+        "archive",
+    }
 )
 PUBLIC_CODES = frozenset(
     {
@@ -57,6 +69,7 @@ STATUS_BY_GROUP = {
     "guard": 400,
     "namespace": 400,
     "validation": 400,
+    "archive": 400,
 }
 
 

@@ -68,6 +68,18 @@ class EngineApi:
         """Put the actor away until something comes for it."""
         self._run(self._requests.sleep(actor))
 
+    def export(self, actor: str) -> bytes:
+        """The actor as a file."""
+        return self._run(self._requests.export(actor))
+
+    def restore(self, data: bytes, key: str | None) -> JsonObject:
+        """Make the actor of a file, under another key if given: the actor, and how much is in it."""
+        return self._run(self._requests.restore(data, key))
+
+    def fork(self, actor: str, key: str, location: str | None) -> JsonObject:
+        """Copy an actor to another key, as it was before an entry if given."""
+        return self._run(self._requests.fork(actor, key, location))
+
     def workflow(self, actor: str, verb: str, **given: Json) -> JsonObject:
         """Have a workflow go on differently: ``recover``, ``cancel``, ``rewind``, ``undo``."""
         return self._run(self._requests.inspect(ById(actor), f"workflow/{verb}", method="POST", body=given))

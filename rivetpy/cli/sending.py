@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.target import QUEUE, find_actor
-from rivetpy.cli.text import json_text, visible
+from rivetpy.cli.text import json_text, visible, who
 from rivetpy.client.requests import Target
 from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
@@ -56,8 +55,10 @@ def _warn_of_an_end(found: JsonObject | None) -> None:
     """A message to a workflow that stands still is stored all the same, but its sender may want to know."""
     status = None if found is None else found["summary"].get("workflowStatus")
     if found is not None and status in _ENDED:
-        who = f"{shlex.quote(found['name'])} {shlex.quote(found['key'] or '/')}"
-        print(visible(f"note: the workflow of {who} {_ENDED[status].format(who)}"), file=sys.stderr)
+        print(
+            visible(f"note: the workflow of {who(found)} {_ENDED[status].format(who(found))}"),
+            file=sys.stderr,
+        )
 
 
 def read_bodies(words: Sequence[str], file: Path | None) -> list[Value]:
@@ -95,7 +96,7 @@ def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout
     if not wait:
         print(visible(f"sent to {letter.actor} {letter.key}"))
     elif reply.status == "timedOut":
-        where = f"{shlex.quote(letter.actor)} {shlex.quote(letter.key)}"
+        where = who({"name": letter.actor, "key": letter.key})
         raise Problem(f"The message is stored, but was not handled in time. See: rivet history {where}")
     else:
         print(json_text(jsonvalue.to_json(reply.response)))

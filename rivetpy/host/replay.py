@@ -16,7 +16,7 @@ from rivetpy.host.record import ENDED, WorkflowStatus, unpack
 from rivetpy.store import ActorRow, Batch
 from rivetpy.workflow import layout, runner
 from rivetpy.workflow.context import bind
-from rivetpy.workflow.entries import Message
+from rivetpy.workflow.entries import Kind, Message
 from rivetpy.workflow.events import Event
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
@@ -62,7 +62,7 @@ async def check_replay(
     if definition.run is None or layout.WORKFLOW not in stored:
         return ReplayReport(Fit.NO_WORKFLOW)
     journal = Journal(row.id, [item for item in rows if item[0].startswith(layout.JOURNAL)])
-    entries = sum(1 for _ in journal)
+    entries = sum(entry.kind is not Kind.ITERATION for entry in journal)
     status = unpack(stored[layout.WORKFLOW]).status
     if status in ENDED and not (failed and status is WorkflowStatus.FAILED):
         return ReplayReport(Fit.FAILED if status is WorkflowStatus.FAILED else Fit.ENDED, entries)

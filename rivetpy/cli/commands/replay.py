@@ -23,6 +23,10 @@ def replay(
             "--failed", help="With --all: also those that failed, which a recover would bring back."
         ),
     ] = False,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE", help="Check an exported actor.", show_default=False),
+    ] = None,
     registry: Annotated[
         str | None,
         typer.Option(
@@ -44,6 +48,9 @@ def replay(
     from rivetpy.cli.problems import UsageProblem
     from rivetpy.cli.replaying import Wanted, replay_journals
 
-    if actor is None and not every:
+    if file is not None and (actor is not None or every):
+        raise UsageProblem("--file holds the one actor to check; leave out ACTOR and --all")
+    if actor is None and not every and file is None:
         raise UsageProblem("Name an actor, or check all: rivet replay --all")
-    replay_journals(common, Wanted(actor, None if every else key, registry, failed or not every, as_json))
+    one = None if every or file else key
+    replay_journals(common, Wanted(actor, one, registry, failed or not every, as_json, file))
