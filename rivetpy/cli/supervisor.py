@@ -231,7 +231,8 @@ class Supervisor:
 
     def _died(self, child: Child, now: float) -> None:
         """The child that had the data is gone: another one comes already, or has to come after a pause."""
-        if self.coming is not None or self._asked or self._failure is not None:
+        comes = self.coming is not None and not self.coming.refused
+        if comes or self._asked or self._failure is not None:
             return
         if now - child.started > HEALTHY:
             self._pause = FIRST_PAUSE
