@@ -69,7 +69,7 @@ class EngineApi:
 
     def workflow(self, actor: str, verb: str, **given: Json) -> JsonObject:
         """Have a workflow go on differently: ``recover``, ``cancel``, ``rewind``, ``undo``."""
-        return self._run(self._requests.inspect(ById(actor), f"workflow/{verb}", method="POST", body=given))
+        return self._run(self._requests.inspect(actor, f"workflow/{verb}", method="POST", body=given))
 
     def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
         """Put a message into a queue."""
@@ -81,16 +81,16 @@ class EngineApi:
 
     def inspect(self, actor: str, what: str) -> JsonObject:
         """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
-        return self._run(self._requests.inspect(ById(actor), what))
+        return self._run(self._requests.inspect(actor, what))
 
     def set_state(self, actor: str, state: Json) -> None:
         """Replace the actor's state."""
-        self._run(self._requests.inspect(ById(actor), "state", method="PATCH", body={"state": state}))
+        self._run(self._requests.inspect(actor, "state", method="PATCH", body={"state": state}))
 
     def drop(self, actor: str, message: int | None) -> None:
         """Remove one waiting message, or all of them."""
-        route = "queue" if message is None else f"queue?id={message}"
-        self._run(self._requests.inspect(ById(actor), route, method="DELETE"))
+        which = None if message is None else {"id": str(message)}
+        self._run(self._requests.inspect(actor, "queue", method="DELETE", query=which))
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 
 from starlette.requests import Request
 
 import rivetpy
 from rivetpy.engine.actorjson import actor_json
+from rivetpy.engine.actors import options_of
 from rivetpy.engine.http import Answer, json_answer, read_body
 from rivetpy.engine.inspector import summary_json
+from rivetpy.engine.inspector_access import KEY, token_of
+from rivetpy.engine.inspector_routes import Inspector
 from rivetpy.engine.namespaces import NAMES, check_namespace
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import Host
@@ -31,17 +35,18 @@ class Management:
     def __init__(self, host: Host, details: Mapping[str, Json]) -> None:
         self._host = host
         self._details = dict(details)
+        self._inspector = Inspector(host)
 
-    async def answer(self, request: Request, path: bytes) -> Answer:
+    async def answer(self, request: Request, path: bytes, ray_id: str) -> Answer:
         """The answer to one request. Raises RivetError; ``api.not_found`` when there is no such route."""
         try:
-            return await self._route(request, segments(path))
+            return await self._route(request, segments(path), ray_id)
         except RivetError as error:
             if error.status < 500 and error.group not in {"api", "auth"}:
                 error.status = 400  # what the real engine says, whatever it is
             raise
 
-    async def _route(self, request: Request, path: tuple[str, ...]) -> Answer:
+    async def _route(self, request: Request, path: tuple[str, ...], ray_id: str) -> Answer:
         # The server leaves the body out of the answer to a HEAD.
         match "GET" if request.method == "HEAD" else request.method, path:
             case "GET", ("metadata",):
@@ -66,6 +71,12 @@ class Management:
             case "POST", ("actors", actor_id, "wake"):
                 await self._host.wake((await self._known(request, actor_id)).id)
                 return json_answer({})
+            case "GET", ("actors", actor_id, "kv", "keys", key):
+                return json_answer(await self._value(await self._known(request, actor_id), key))
+            case _, ("actors", actor_id, "inspector", *route):
+                return await self._inspect(
+                    request, await self._known(request, actor_id), tuple(route), ray_id
+                )
             case "GET", ("namespaces",):
                 return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
         what = f"{request.method} /{'/'.join(path)}"
@@ -163,6 +174,20 @@ class Management:
         row = await self._host.create(namespace, name, parse_key(key), given)
         return json_answer({"actor": actor_json(row, awake=self._host.is_awake(row.id))})
 
+    async def _value(self, row: ActorRow, coded: str) -> JsonObject:
+        """What an official runtime keeps of an actor by key; here only the inspector's token is kept so."""
+        if _key(coded) != KEY:
+            raise RivetError(
+                "actor", "kv_key_not_found", f"The actor keeps nothing at the key {coded[:40]!r}."
+            )
+        token = await token_of(self._host, row.id)
+        return {"value": base64.b64encode(token.encode()).decode(), "update_ts": row.created_at}
+
+    async def _inspect(self, request: Request, row: ActorRow, route: tuple[str, ...], ray_id: str) -> Answer:
+        body = await read_body(request, options_of(self._host, row.name).max_incoming_message_size)
+        query: bytes = request.scope["query_string"]
+        return await self._inspector.answer(request, row, route, query, body, ray_id)
+
     async def _known(self, request: Request, actor_id: str) -> ActorRow:
         namespace = _namespace(request)
         row = await self._host.get(actor_id)
@@ -181,6 +206,14 @@ def _namespace(request: Request) -> str:
         raise _bad("The query parameter 'namespace' is missing.")
     check_namespace(name)
     return name
+
+
+def _key(coded: str) -> bytes | None:
+    """A key of the path, in either alphabet of base64, padded or not."""
+    try:
+        return base64.b64decode(coded.rstrip("=") + "=" * (-len(coded.rstrip("=")) % 4), altchars=b"-_")
+    except ValueError:
+        return None
 
 
 def _flag(request: Request, name: str) -> bool:

@@ -11,6 +11,7 @@ from rivetpy import codec
 from rivetpy.actors import ActorDefinition
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
+from rivetpy.host.view import ConnectionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Conn:
         #: Called once, when the actor's code ended the connection.
         self.on_disconnect: Callable[[], object] = lambda: None
         self.open = True
+        #: Whether it stays until the client leaves, also while the actor sleeps.
+        self.lasting = False
         self._outlet = outlet
         self._definition = definition
 
@@ -96,6 +99,13 @@ class Conns:
     def by_id(self) -> dict[str, Conn]:
         """The connections by id; a copy."""
         return {conn.id: conn for conn in self._all}
+
+    def view(self) -> tuple[ConnectionView, ...]:
+        """Who is connected."""
+        return tuple(
+            ConnectionView(conn.id, conn.params, conn.state, len(conn.subscriptions), conn.lasting)
+            for conn in self._all
+        )
 
     def add(self, conn: Conn) -> None:
         """A connection was made."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from rivetpy.codec import Value
@@ -11,14 +13,18 @@ from rivetpy.host import control, lifecycle
 from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
 from rivetpy.host.control import Rewind
+from rivetpy.host.database import Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.parts import Outside
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
 from rivetpy.identity import Key, format_key
-from rivetpy.store import ActorRow, Listing, Page
+from rivetpy.store import ActorRow, Listing, Page, Pairs
+from rivetpy.workflow import layout
 
+#: With so many rows an actor is looked at in a thread.
+MANY = 2000
 RawHook = Literal["on_request", "on_websocket"]
 
 
@@ -93,6 +99,7 @@ class Host(Residence):
         """
         async with self._busy(actor_id) as instance:
             conn = await connect(instance.parts, params, send)
+            conn.lasting = True
             connection = Connection(actor_id, conn, instance.parts.conns, self._busy)
         conn.on_disconnect = lambda: self._tasks.start(connection.close())
         return connection
@@ -126,9 +133,37 @@ class Host(Residence):
         """What there is to see of an actor; wakes nothing."""
         instance = self._awake.get(actor_id)
         if instance is not None:
-            return instance.view()
-        row = await self._live_row(actor_id)
-        return view_rows(row, await self._store.load(actor_id))
+            view = instance.view()
+        else:
+            row = await self._live_row(actor_id)
+            view = await self._view_rows(row, await self._store.load(actor_id))
+        conns = self._conns.get(actor_id)
+        return view if conns is None else dataclasses.replace(view, connections=conns.view())
+
+    async def _view_rows(self, row: ActorRow, rows: Pairs) -> ActorView:
+        if len(rows) < MANY:
+            return view_rows(row, rows)
+        return await asyncio.to_thread(view_rows, row, rows)  # other actors go on meanwhile
+
+    async def inspector_token(self, actor_id: str) -> str:
+        """What opens the actor's inspector. Raises RivetError ``actor.not_found``."""
+        await self._live_row(actor_id)
+        if actor_id not in self._tokens:
+            token = await self._stored_token(actor_id)
+            if token is None:  # made by an older release; waking gives it one
+                await self._wake(actor_id)
+                token = await self._stored_token(actor_id)
+            assert token is not None
+            self._tokens[actor_id] = token.decode()
+        return self._tokens[actor_id]
+
+    async def _stored_token(self, actor_id: str) -> bytes | None:
+        return dict(await self._store.load(actor_id)).get(layout.TOKEN)
+
+    async def query(self, actor_id: str, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        """Run one statement of a person's on an actor's own database; see `Database.query`."""
+        async with self._busy(actor_id) as instance:
+            return await instance.parts.db.query(sql, args)
 
     # -- control of a workflow ---------------------------------------------------------------------------
 

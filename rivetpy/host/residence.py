@@ -28,7 +28,7 @@ from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
-from rivetpy.identity import Key, new_id
+from rivetpy.identity import Key, new_id, new_token
 from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
@@ -83,6 +83,8 @@ class Residence(abc.ABC):
         self._idle: dict[str, Timer] = {}
         self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
+        #: What opens the inspectors of actors that were looked into.
+        self._tokens: dict[str, str] = {}
 
     async def start(self) -> None:
         """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
@@ -161,7 +163,7 @@ class Residence(abc.ABC):
         namespace, name, key = identity
         definition = self.registry.get(name)
         row = ActorRow(new_id(), namespace, name, key, self._clock.now())
-        rows: dict[bytes, bytes] = {}
+        rows = {layout.TOKEN: new_token().encode()}
         if input is not None:
             rows[layout.INPUT] = codec.encode(input)
         if definition.has_workflow:
@@ -204,9 +206,11 @@ class Residence(abc.ABC):
             row = await self._live_row(actor_id)
             definition = self.registry.get(row.name)
             rows = await self._store.load(actor_id)
-            if not row.awake:
+            token_too = any(key == layout.TOKEN for key, _ in rows)
+            if not row.awake or not token_too:
                 row = dataclasses.replace(row, awake=True, alarm=None)
-                await self._store.commit(Batch(actor_id, row=row))
+                token = {} if token_too else {layout.TOKEN: new_token().encode()}  # older actors have none
+                await self._store.commit(Batch(actor_id, puts=token, row=row))
             crashed = actor_id in self._crashed
             self._crashed.discard(actor_id)
             return await self._start(self._instance(row, definition, rows), crashed=crashed, created=False)
@@ -345,6 +349,7 @@ class Residence(abc.ABC):
             with self._coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
             self._files.forget(actor_id)
+            self._tokens.pop(actor_id, None)
 
     async def _for_last_words(self, row: ActorRow) -> Instance | None:
         """A sleeping actor whose on_destroy is to be called."""
