@@ -23,7 +23,7 @@ class WorkflowRoutes:
         """Do it. Raises RivetError ``actor.not_found`` for a verb there is not."""
         match verb:
             case "replay":
-                return await self._replay(actor_id, text_in(given, "entryId"))
+                return await history_answer(await self.replay(actor_id, text_in(given, "entryId")))
             case "rewind":
                 return json_answer(await self._rewind(actor_id, given))
             case "undo":
@@ -36,8 +36,8 @@ class WorkflowRoutes:
                 raise RivetError("actor", "not_found", "Inspector route was not found")
         return json_answer({"workflowState": _state(await self._host.view(actor_id))})
 
-    async def _replay(self, actor_id: str, entry_id: str | None) -> Answer:
-        """Rewind to an entry, named by its id; the history as it is then."""
+    async def replay(self, actor_id: str, entry_id: str | None) -> ActorView:
+        """Rewind to an entry, named by its id; the actor as it is then."""
         location = None
         if entry_id is not None:
             location = _location(await self._host.view(actor_id), entry_id)
@@ -47,7 +47,7 @@ class WorkflowRoutes:
             if (error.group, error.code) != ("workflow", "in_flight"):
                 raise
             raise RivetError("actor", "workflow_in_flight", error.message) from None
-        return await history_answer(await self._host.view(actor_id))
+        return await self._host.view(actor_id)
 
     async def _rewind(self, actor_id: str, given: dict[str, Value]) -> JsonObject:
         dry_run = given.get("dryRun", False)

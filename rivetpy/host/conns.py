@@ -87,6 +87,8 @@ class Conns:
     """All connections of one actor. It outlives the actor's sleep: clients stay connected meanwhile."""
 
     def __init__(self, definition: ActorDefinition) -> None:
+        #: Called when somebody came, went, or wants other events.
+        self.on_change: Callable[[], None] = lambda: None
         self._definition = definition
         self._all: dict[Conn, None] = {}
 
@@ -110,12 +112,15 @@ class Conns:
     def add(self, conn: Conn) -> None:
         """A connection was made."""
         self._all[conn] = None
+        self.on_change()
 
     def remove(self, conn: Conn) -> bool:
         """A connection is over; False when that was known."""
         conn.open = False
         there = conn in self._all
         self._all.pop(conn, None)
+        if there:
+            self.on_change()
         return there
 
     def broadcast(self, event: str, args: Sequence[Value]) -> None:

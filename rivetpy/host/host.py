@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal
 
 from rivetpy.codec import Value
@@ -12,13 +13,16 @@ from rivetpy.errors import RivetError
 from rivetpy.host import control, lifecycle
 from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
+from rivetpy.host.context import ActorContext
 from rivetpy.host.control import Rewind
 from rivetpy.host.database import Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.parts import Outside
+from rivetpy.host.planned import Plans, planned
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
+from rivetpy.host.watching import Told
 from rivetpy.identity import Key, format_key
 from rivetpy.store import ActorRow, Listing, Page, Pairs
 from rivetpy.workflow import layout
@@ -159,6 +163,25 @@ class Host(Residence):
 
     async def _stored_token(self, actor_id: str) -> bytes | None:
         return dict(await self._store.load(actor_id)).get(layout.TOKEN)
+
+    async def planned(self, actor_id: str) -> Plans:
+        """An actor's calls to come; wakes nothing."""
+        instance = self._awake.get(actor_id)
+        if instance is not None:
+            table = instance.parts.table
+            return planned(table.items(layout.CALL) + table.items(layout.CRON))
+        await self._live_row(actor_id)
+        return planned(await self._store.load(actor_id))
+
+    async def unplan(self, actor_id: str, kind: str, id: str) -> bool:
+        """Make a call to come (``at``) or a job (``cron``, ``every``) no more; whether there was one."""
+        async with self._busy(actor_id) as instance:
+            context = ActorContext(instance.parts)
+            return await (context.schedule.cancel(id) if kind == "at" else context.cron.delete(id))
+
+    def watching(self, actor_id: str, told: Told) -> AbstractContextManager[None]:
+        """Be told of an actor's changes for as long as a ``with`` block."""
+        return self._store.watching(actor_id, told)
 
     async def query(self, actor_id: str, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
         """Run one statement of a person's on an actor's own database; see `Database.query`."""

@@ -28,6 +28,7 @@ from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
+from rivetpy.host.watching import Change, Watched
 from rivetpy.identity import Key, new_id, new_token
 from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
@@ -39,6 +40,7 @@ Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
 WINDING_UP = 10.0
+CONNECTIONS = frozenset({Change.CONNECTIONS})
 #: What is dropped gets no longer than this to notice (seconds).
 CUT_OFF_SECONDS = 1.0
 
@@ -68,7 +70,7 @@ class Residence(abc.ABC):
         files: Path | None = None,
     ) -> None:
         self.registry = registry
-        self._store = store
+        self._store = Watched(store)
         self._clock = clock or SystemClock()
         self._always_replay = always_replay
         self._watch = on_event or (lambda event: None)
@@ -78,7 +80,7 @@ class Residence(abc.ABC):
         self._crashed: set[str] = set()
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
-        self._waker = Waker(store, self._clock, self._wake, self._put_off)
+        self._waker = Waker(self._store, self._clock, self._wake, self._put_off)
         self._stopping = False
         self._idle: dict[str, Timer] = {}
         self._files = Files(files)
@@ -219,6 +221,7 @@ class Residence(abc.ABC):
         conns = self._conns.get(row.id)
         if conns is None:
             conns = self._conns[row.id] = Conns(definition)
+            conns.on_change = lambda: self._store.tell(row.id, CONNECTIONS)
         db = self._files.database(row, definition)
         return Instance(
             row,
