@@ -7,7 +7,19 @@ from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
 PUBLIC_GROUPS = frozenset(
-    {"user", "queue", "event", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+    {
+        "user",
+        "queue",
+        "event",
+        "message",
+        "schedule",
+        "kv",
+        "guard",
+        "api",
+        "namespace",
+        "validation",
+        "archive",
+    }
 )
 PUBLIC_CODES = frozenset(
     {
@@ -23,6 +35,7 @@ PUBLIC_CODES = frozenset(
         ("actor", "not_configured"),
         ("actor", "reload_failed"),
         ("actor", "restarting"),
+        ("actor", "state_changed"),
         ("actor", "value_not_encodable"),
         ("actor", "workflow_in_flight"),
         ("actor", "internal_error"),  # wire 9.2: an inspector's entry that is not there
@@ -62,6 +75,7 @@ STATUS_BY_GROUP = {
     "guard": 400,
     "namespace": 400,
     "validation": 400,
+    "archive": 400,
 }
 
 

@@ -324,14 +324,13 @@ async def looking_at(
 @pytest.mark.parametrize("query", ["0", "7", "wat", "", "-1", "6.0", "٦", "99999999"])
 def test_versions_there_are_not(query: str) -> None:
     async def main() -> None:
-        async with serving(registry()) as client:
-            async with looking_at(client, await made(client), "x", f"?protocol_version={query}") as socket:
-                with pytest.raises(Closing) as closed:
-                    await socket.receive()
-                assert (closed.value.code, closed.value.reason) == (
-                    1002,
-                    "inspector.invalid_protocol_version",
-                )
+        async with (
+            serving(registry()) as client,
+            looking_at(client, await made(client), "x", f"?protocol_version={query}") as socket,
+        ):
+            with pytest.raises(Closing) as closed:
+                await socket.receive()
+            assert (closed.value.code, closed.value.reason) == (1002, "inspector.invalid_protocol_version")
 
     run(main())
 

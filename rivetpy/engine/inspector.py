@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rivetpy import codec
 from rivetpy.errors import EncodeError
+from rivetpy.host.statecell import revision
 from rivetpy.host.view import ActorView, ConnectionView, WaitView, WorkflowView
 from rivetpy.wire.jsonvalue import Json, JsonObject, Value, to_json
 from rivetpy.workflow.duration import show
@@ -131,8 +132,12 @@ def failure_json(failure: Failure | None) -> JsonObject | None:
 
 
 def state_json(view: ActorView) -> JsonObject:
-    """The actor's state."""
-    return {"state": to_json(view.state), "isStateEnabled": view.has_state}
+    """The actor's state; its revision goes back with a change of it, so that none is lost."""
+    return {
+        "state": to_json(view.state),
+        "isStateEnabled": view.has_state,
+        "revision": revision(view.state),
+    }
 
 
 def connections_json(view: ActorView) -> JsonObject:

@@ -100,7 +100,10 @@ class Inspector:
         given = json_object(body)
         if "state" not in given:
             raise JsonError('The body is {"state": …}.')
-        await self._host.set_state(row.id, given["state"])
+        seen = given.get("revision")
+        if seen is not None and not isinstance(seen, str):
+            raise JsonError("'revision' is the one that came with the state.")
+        await self._host.set_state(row.id, given["state"], seen)
         return json_answer({"ok": True})
 
     async def _action(self, row: ActorRow, name: str, body: bytes) -> Answer:
@@ -130,7 +133,8 @@ class Inspector:
     async def _summary(self, row: ActorRow) -> Answer:
         view = await self._host.view(row.id)
         summary: JsonObject = {
-            **state_json(view),
+            "state": to_json(view.state),
+            "isStateEnabled": view.has_state,
             **connections_json(view),
             "rpcs": rpcs_of(self._host, row),
             "queueSize": len(view.queue),

@@ -40,7 +40,7 @@ class Watched:
     """A store that tells. Costs nothing for actors that nobody watches."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self._watchers: dict[str, list[Told]] = {}
         self.get = store.get
         self.find = store.find
@@ -53,7 +53,7 @@ class Watched:
 
     def commit(self, batch: Batch) -> asyncio.Future[None]:
         """As `Store.commit`; whoever watches the actor is told once it is durable."""
-        written = self._store.commit(batch)
+        written = self.store.commit(batch)
         if batch.actor in self._watchers:
             changes = changes_of(batch)
 

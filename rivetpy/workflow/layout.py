@@ -32,6 +32,8 @@ CALL = b"t"
 UNDO = b"u"
 WORKFLOW = b"w"
 TOKEN = b"x"
+#: What rows may travel with an actor that is copied, by the first byte of their keys: all but its token.
+KINDS = frozenset({INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW})
 
 
 def entry_key(location: str) -> bytes:
