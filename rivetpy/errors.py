@@ -35,6 +35,7 @@ PUBLIC_CODES = frozenset(
         ("actor", "not_configured"),
         ("actor", "reload_failed"),
         ("actor", "restarting"),
+        ("actor", "unsupported_websocket_encoding"),
         ("actor", "state_changed"),
         ("actor", "value_not_encodable"),
         ("actor", "workflow_in_flight"),
