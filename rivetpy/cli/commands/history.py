@@ -34,7 +34,7 @@ def history(
     Over it stands what the workflow waits for, or why it failed. Older iterations of a loop are
     folded into one line with counts.
     """
-    from rivetpy.cli.historian import View, follow_history, show_entry, show_history
+    from rivetpy.cli.historian import View, show_entry, show_history
     from rivetpy.cli.problems import UsageProblem
     from rivetpy.cli.source import open_source, require
 
@@ -45,6 +45,8 @@ def history(
         if entry is not None:
             show_entry(view, entry)
         elif follow:
-            follow_history(view, limit)
+            from rivetpy.cli.following import follow_history
+
+            follow_history(common, view, limit)
         else:
             show_history(view, limit, full)
