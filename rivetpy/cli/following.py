@@ -44,14 +44,14 @@ class Printer(Protocol):
         ...
 
 
-def follow_history(common: Common, view: View, limit: int | None) -> None:
+def follow_history(common: Common, view: View, limit: int | None, full: bool) -> None:
     """Print entries as they come or change, until the workflow stands still or the person has seen enough."""
     if view.as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         _follow(common, view, Watch(view.actor["actor_id"], limit), Lines(view))
         return
     from rivetpy.cli.live import Page
 
-    with Page(view) as shown:
+    with Page(view, fold=not full) as shown:
         _follow(common, view, Watch(view.actor["actor_id"], limit or NEWEST), shown)
 
 
@@ -106,7 +106,9 @@ class Lines:
             from rivetpy.cli.render_entry import entry_line
             from rivetpy.cli.terminal import show, width
 
-            show((text for line in look.changed for text in entry_line(line, width(), now())), self._view.color)
+            show(
+                (text for line in look.changed for text in entry_line(line, width(), now())), self._view.color
+            )
             sys.stdout.flush()
 
     def note(self, text: str) -> None:

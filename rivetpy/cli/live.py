@@ -23,12 +23,18 @@ class Page:
     #: A diverged workflow goes on with the next save.
     last = ENDED
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, fold: bool) -> None:
         self._view = view
+        self._fold = fold
         self._look: Look | None = None
         self._note = ""
-        self._size = shutil.get_terminal_size()
-        self._live = Live(console=console(view.color), auto_refresh=False, transient=True)
+        self._live = Live(
+            console=console(view.color),
+            auto_refresh=False,
+            screen=True,  # what a person types, or a window of another size, leaves no trace
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -45,13 +51,9 @@ class Page:
         """The page as it is now."""
         self._look = look
         texts = self._texts(look)
-        size = shutil.get_terminal_size()
-        if size != self._size:  # what is on the screen was broken into other lines
-            self._size = size
-            self._live.console.clear()
         if self._note:
             texts.append(Text(clip(self._note, width()), "yellow"))
-        self._live.update(Group(*fitted(texts, size.lines - 1)), refresh=True)
+        self._live.update(Group(*fitted(texts, shutil.get_terminal_size().lines)), refresh=True)
 
     def note(self, text: str) -> None:
         """A last line about the engine."""
@@ -63,7 +65,7 @@ class Page:
         """What there is to see stays."""
 
     def _texts(self, look: Look) -> list[Text]:
-        return list(page(self._view, look.history, look.lines, Wanted(whole=not look.unknown)))
+        return list(page(self._view, look.history, look.lines, Wanted(self._fold, whole=not look.unknown)))
 
 
 def fitted(texts: list[Text], height: int) -> list[Text]:
@@ -76,5 +78,7 @@ def fitted(texts: list[Text], height: int) -> list[Text]:
     marked = [place for place, text in enumerate(texts) if place >= head and text.plain[:1].strip()]
     end = min(len(texts), max(marked[-1] + 1 + room // 4 if marked else len(texts), head + room))
     above, below = end - room - head, len(texts) - end
-    gone = " and ".join(f"{count} lines {side}" for count, side in ((above, "above"), (below, "below")) if count)
+    gone = " and ".join(
+        f"{count} lines {side}" for count, side in ((above, "above"), (below, "below")) if count
+    )
     return [*texts[:head], *texts[end - room : end], Text(f"  … {gone}", "dim")]
