@@ -45,6 +45,11 @@ class EngineApi:
                 return
             query["cursor"] = cursor
 
+    def keys(self, name: str, limit: int) -> Iterator[str]:
+        """The keys of the newest actors of a name."""
+        for actor in self._run(self._requests.actors(name=name, limit=str(limit)))["actors"]:
+            yield actor["key"]
+
     def find(self, name: str, key: Key, *, summary: bool = False) -> JsonObject | None:
         """The actor of this name and key, with its summary if wanted."""
         query = {"name": name, "key": format_key(key)} | ({"summary": "true"} if summary else {})

@@ -6,13 +6,19 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
 
 
 @with_common
 def call(
     common: Common,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="The action's name.", show_default=False)],
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="ACTION", help="The action's name.", show_default=False, autocompletion=completing.actions
+        ),
+    ],
     args: Annotated[
         list[str] | None,
         typer.Argument(

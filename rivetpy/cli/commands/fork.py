@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.shared import Common, JsonFlag, Name, with_common
 
 
@@ -13,7 +14,10 @@ from rivetpy.cli.shared import Common, JsonFlag, Name, with_common
 def fork(
     common: Common,
     actor: Name,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its key.", show_default=False)],
+    key: Annotated[
+        str,
+        typer.Argument(metavar="KEY", help="Its key.", show_default=False, autocompletion=completing.keys),
+    ],
     new_key: Annotated[str, typer.Argument(metavar="NEWKEY", help="The copy's key.", show_default=False)],
     at: Annotated[
         str | None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.shared import Common, JsonFlag, KeyText, with_common
 
 
@@ -13,7 +14,10 @@ from rivetpy.cli.shared import Common, JsonFlag, KeyText, with_common
 def replay(
     common: Common,
     actor: Annotated[
-        str | None, typer.Argument(metavar="ACTOR", help="The actor's name.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="ACTOR", help="The actor's name.", show_default=False, autocompletion=completing.actors
+        ),
     ] = None,
     key: KeyText = "main",
     every: Annotated[bool, typer.Option("--all", help="Check all actors, or all of the name ACTOR.")] = False,

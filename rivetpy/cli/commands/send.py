@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.problems import UsageProblem
 from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
 
@@ -14,7 +15,12 @@ from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
 @with_common
 def send(
     common: Common,
-    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.", show_default=False)],
+    queue: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUEUE", help="The queue's name.", show_default=False, autocompletion=completing.queues
+        ),
+    ],
     body: Annotated[
         list[str] | None,
         typer.Argument(
