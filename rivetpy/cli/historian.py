@@ -18,7 +18,7 @@ from rivetpy.wire.jsonvalue import JsonObject
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from rivetpy.cli.render_history import Wanted
+    from rivetpy.cli.outline import Wanted
 
 #: Seconds between two looks while following, at least; never more than a part of the time goes into looking.
 PAUSE = 0.25
@@ -49,7 +49,7 @@ def show_history(view: View, limit: int | None, full: bool) -> None:
     if view.as_json:
         _print_json(shown)
         return
-    from rivetpy.cli.render_history import Wanted
+    from rivetpy.cli.outline import Wanted
     from rivetpy.cli.terminal import show
 
     wanted = Wanted(fold=not full and limit is None, whole=len(shown) == len(lines))
@@ -65,7 +65,7 @@ def _whole(view: View, history: JsonObject, lines: list[Line], wanted: Wanted) -
     from rivetpy.cli.render_history import tree
     from rivetpy.cli.terminal import width
 
-    yield from header(view.actor, history, width(), _now())
+    yield from header(view.actor, history, lines, width(), _now())
     if lines:
         yield Text()
         yield from tree(build_tree(lines), width(), _now(), wanted)
@@ -101,7 +101,7 @@ def follow_history(view: View, limit: int | None) -> None:
         seen = {line.location: line for line in lines}
         workflow = history["workflow"]
         if workflow is None or workflow["status"] in STILL:
-            _say_end(view, history)
+            _say_end(view, history, lines)
             return
         time.sleep(max(PAUSE, (time.monotonic() - begun) / LOOKING))
 
@@ -119,12 +119,12 @@ def _follow(view: View, lines: list[Line]) -> None:
         sys.stdout.flush()
 
 
-def _say_end(view: View, history: JsonObject) -> None:
+def _say_end(view: View, history: JsonObject, lines: list[Line]) -> None:
     if not view.as_json:
         from rivetpy.cli.render_standing import standing
         from rivetpy.cli.terminal import show, width
 
-        show(standing(view.actor, history, width(), _now()), view.color)
+        show(standing(view.actor, history, lines, width(), _now()), view.color)
 
 
 def _print_json(lines: Iterable[Line]) -> None:

@@ -16,6 +16,11 @@ _KINDS = {
     "WorkflowVersionCheckEntry": "version",
     "WorkflowRollbackCheckpointEntry": "rollback_checkpoint",
 }
+#: Kinds whose entries hold others; of those, the ones whose parts run side by side.
+FRAMES = frozenset({"loop", "join", "race", "block"})
+BRANCHING = frozenset({"join", "race"})
+#: Kinds that wait for something to happen.
+WAITING = frozenset({"message", "sleep"})
 #: The workflow does nothing more by itself.
 STILL = frozenset({"completed", "failed", "cancelled", "diverged"})
 
@@ -56,6 +61,8 @@ class Line:
     reason: str | None
     #: The iteration a loop is in.
     iteration: int | None = None
+    #: What a message wait listens to; None: any queue.
+    queues: tuple[str, ...] | None = None
     #: Of a join or race, in the order they were given.
     branches: tuple[BranchLine, ...] = ()
     rolled_back_at: int | None = None
@@ -65,6 +72,26 @@ class Line:
     @property
     def location(self) -> str:
         return "/".join(self.parts)
+
+    @property
+    def begun_at(self) -> int:
+        """When the last attempt began, or the entry."""
+        return self.started_at or self.created_at
+
+    def ended_at(self, now: int) -> int:
+        """When it was done, so far."""
+        return now if self.completed_at is None else self.completed_at
+
+    @property
+    def working(self) -> bool:
+        """Whether it is a step whose body runs, as far as the journal tells."""
+        between = self.retry_at is not None and self.begun_at < self.retry_at
+        return self.kind == "step" and self.status == "pending" and self.attempts > 0 and not between
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to a bad end, or undoing it did."""
+        return self.status in {"failed", "exhausted"} or self.rollback_failure is not None
 
     @property
     def winner(self) -> str | None:
@@ -91,6 +118,11 @@ class Line:
             "rolledBackAt": self.rolled_back_at,
             "rollbackError": self.rollback_failure,
         }
+
+    @property
+    def stands(self) -> bool:
+        """Whether the workflow is at it: not done, and not a frame for others."""
+        return self.completed_at is None and self.kind not in FRAMES
 
 
 @dataclass(slots=True)
@@ -157,6 +189,7 @@ def _line(entry: JsonObject, about: JsonObject, names: list[str]) -> Line:
         failure=about.get("failure"),
         reason=about.get("reason") or data.get("source"),
         iteration=data.get("iteration"),
+        queues=None if data.get("queues") is None else tuple(data["queues"]),
         branches=tuple(_branches(data)),
         rolled_back_at=about.get("rollbackCompletedAt"),
         rollback_failure=about.get("rollbackFailure"),

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rivetpy.config import DATABASE
+from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
+from rivetpy.engine.copy_routes import copy_json
 from rivetpy.engine.inspector import history_json, queue_json, state_json, summary_json
+from rivetpy.host import archive, copying
+from rivetpy.host.archive import Archive
+from rivetpy.host.files import Files
 from rivetpy.host.offline import view_rows
 from rivetpy.host.record import ENDED, unpack
 from rivetpy.host.view import ActorView
-from rivetpy.identity import Key
+from rivetpy.identity import Key, parse_key
 from rivetpy.store import ActorRow, Listing, Pairs
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
@@ -41,8 +46,10 @@ class Journaled:
 class Offline:
     """One data directory. Every method raises StoreError when it can't be read."""
 
-    def __init__(self, directory: Path, namespace: str) -> None:
-        self._store = SqliteStore.open(directory / DATABASE, read_only=True)
+    def __init__(self, directory: Path, namespace: str, *, writable: bool = False) -> None:
+        """``writable`` is for who holds the directory's lock."""
+        self._store = SqliteStore.open(directory / DATABASE, read_only=not writable)
+        self._files = Files(directory / ACTOR_FILES)
         self._namespace = namespace
 
     def actors(self, name: str | None) -> Iterator[JsonObject]:
@@ -67,6 +74,26 @@ class Offline:
         """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
         return _VIEWS[what](self._view(self._row(actor)))
 
+    def export(self, actor: str) -> bytes:
+        """The actor as a file, by its id."""
+        return asyncio.run(copying.read(self._store, self._files, self._row(actor))).pack()
+
+    def restore(self, data: bytes, key: str | None) -> JsonObject:
+        """Make the actor of a file, under another key if given: the actor, and how much is in it."""
+        given = archive.unpack(data)
+        return self._write(given, None if key is None else parse_key(key))
+
+    def fork(self, actor: str, key: str, location: str | None) -> JsonObject:
+        """Copy an actor to another key, as it was before an entry if given."""
+        given = asyncio.run(copying.read(self._store, self._files, self._row(actor)))
+        given, left_out = copying.forked(given, location, _now())
+        return self._write(given, parse_key(key)) | {"left_out": left_out}
+
+    def _write(self, given: Archive, key: Key | None) -> JsonObject:
+        return copy_json(
+            asyncio.run(copying.add(self._store, self._files, self._namespace, given, key, _now()))
+        )
+
     def close(self) -> None:
         """Let go of the file."""
         asyncio.run(self._store.close())
@@ -90,6 +117,10 @@ class Offline:
 
     def _view(self, row: ActorRow) -> ActorView:
         return view_rows(row, self._load(row).rows)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 _VIEWS = {"workflow-history": history_json, "state": state_json, "queue": queue_json}

@@ -68,7 +68,7 @@ class Engine:
         self._door.admit(request, target.token if target else None)
         if target is not None:
             return await self._gateway.answer(request, target, ray_id)
-        return await self._management.answer(request, path)
+        return await self._management.answer(request, routes.without_token(path))
 
 
 def create_app(

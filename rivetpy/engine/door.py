@@ -72,15 +72,21 @@ class Door:
             )
 
     def _check_local(self, request: HTTPConnection) -> None:
-        host = request.headers.get("host", "")
+        for host in request.headers.getlist("host") or [""]:
+            self._check_host(host)
+        for origin in request.headers.getlist("origin"):
+            self._check_origin(origin)
+
+    def _check_host(self, host: str) -> None:
         if not _LOCAL_HOST.fullmatch(host):
             raise RivetError(
                 "auth",
                 "forbidden",
                 f"This engine answers to localhost, not to {host[:100]!r}; give it a token to open it.",
             )
-        origin = request.headers.get("origin")
-        if origin is not None and not _LOCAL_ORIGIN.fullmatch(origin):
+
+    def _check_origin(self, origin: str) -> None:
+        if not _LOCAL_ORIGIN.fullmatch(origin):
             raise RivetError(
                 "auth",
                 "forbidden",
