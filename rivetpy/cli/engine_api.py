@@ -98,8 +98,13 @@ class EngineApi:
         return self._run(self._requests.action(actor, action, args))
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
+        """One of the inspector's views: ``state``, ``queue``, ``summary``."""
         return self._run(self._requests.inspect(actor, what))
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        query = {n: str(v) for n, v in (("limit", limit), ("since", since)) if v is not None}
+        return self._run(self._requests.inspect(actor, "workflow-history", query=query))
 
     def set_state(self, actor: str, state: Json, revision: str) -> None:
         """Replace the actor's state of this revision; ``actor.state_changed`` when it has another by now."""
