@@ -33,6 +33,7 @@ PUBLIC_CODES = frozenset(
         ("actor", "invalid_request"),
         ("actor", "not_configured"),
         ("actor", "restarting"),
+        ("actor", "unsupported_websocket_encoding"),
         ("actor", "state_changed"),
         ("actor", "value_not_encodable"),
         ("actor", "workflow_in_flight"),
