@@ -98,8 +98,14 @@ class EngineApi:
         return self._run(self._requests.action(actor, action, args))
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
+        """One of the inspector's views: ``state``, ``queue``, ``summary``."""
         return self._run(self._requests.inspect(ById(actor), what))
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        query = "&".join(f"{n}={v}" for n, v in (("limit", limit), ("since", since)) if v is not None)
+        answer = self.inspect(actor, f"workflow-history?{query}" if query else "workflow-history")
+        return {"size": len(answer["history"]["entries"]) if answer["history"] else 0} | answer
 
     def set_state(self, actor: str, state: Json, revision: str) -> None:
         """Replace the actor's state of this revision; ``actor.state_changed`` when it has another by now."""
