@@ -15,7 +15,7 @@ from rivetpy.cli.launch import Launch, Order, Report
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.process import Stage, after_order, after_report
 from rivetpy.cli.supervisor import GRACE, Supervisor
-from rivetpy.cli.watching import LONGEST, QUIET, Saves
+from rivetpy.cli.saves import LONGEST, QUIET, Saves
 from rivetpy.config import RegistryRef
 
 LONG_AGO = time.time() - 1000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rivetpy.cli.hints import SAVED, Hints, Wished
 from rivetpy.cli.launch import Launch, Report
-from rivetpy.cli.watching import Saves, folders_of
+from rivetpy.cli.saves import Saves, folders_of
 from rivetpy.config import RegistryError, RegistryRef
 
 #: Seconds between two looks at the files when the file system gives no hint: some never do.

@@ -22,6 +22,9 @@ def ending_all() -> Iterator[None]:
 
 def _connected(port: int) -> socket.socket:
     sock = socket.create_connection(("127.0.0.1", port), timeout=20)
+    sock.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+    )  # two frames in a row wait for no acknowledgement
     _open.append(sock)
     return sock
 
@@ -121,6 +124,12 @@ class Wire:
         if size > 125:
             size = int.from_bytes(self._take(2 if size == 126 else 8))
         return first & 0x0F, self._take(size)
+
+    def message(self) -> bytes:
+        """The next message; pings before it are answered."""
+        while (frame := self.frame())[0] == 9:
+            self.send(frame[1], opcode=10)
+        return frame[1]
 
     def closed(self) -> tuple[int, str]:
         """Code and reason of the close frame, which must be the next; the ray id left out."""

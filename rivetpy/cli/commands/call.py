@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from rivetpy.cli import completing
-from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
+from rivetpy.cli.arguments import ActorOption, KeyOption
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from rivetpy.cli import completing
+from rivetpy.cli.arguments import ActorOption, KeyOption
 from rivetpy.cli.problems import UsageProblem
-from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
