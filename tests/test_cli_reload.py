@@ -14,8 +14,8 @@ from rivetpy.cli.hints import Wished
 from rivetpy.cli.launch import Launch, Order, Report
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.process import Stage, after_order, after_report
-from rivetpy.cli.supervisor import GRACE, Supervisor
 from rivetpy.cli.saves import LONGEST, QUIET, Saves
+from rivetpy.cli.supervisor import GRACE, Supervisor
 from rivetpy.config import RegistryRef
 
 LONG_AGO = time.time() - 1000
