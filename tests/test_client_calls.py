@@ -26,7 +26,7 @@ from tests.support.live import listening
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE"):
+    for name in ("RIVET_ENGINE", "RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE", "RIVET_POOL"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -40,6 +40,11 @@ def test_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIVET_TOKEN", "t")
     monkeypatch.setenv("RIVET_NAMESPACE", "n")
     assert find_endpoint() == Endpoint("http", "e", 1, "", "n", "t")
+    monkeypatch.setenv("RIVET_ENGINE", "http://first:1")
+    monkeypatch.setenv("RIVET_POOL", "p")
+    assert find_endpoint() == Endpoint("http", "first", 1, "", "n", "t", "p")
+    monkeypatch.delenv("RIVET_ENGINE")
+    monkeypatch.delenv("RIVET_POOL")
     assert find_endpoint("http://x:y@h:2", None, None) == Endpoint("http", "h", 2, "", "x", "y")
     assert find_endpoint("http://h:2", "a", "b") == Endpoint("http", "h", 2, "", "b", "a")
     assert "sec@ret" not in repr(carried)
@@ -132,7 +137,7 @@ class Script(HttpTransport):
         answer = self.answers.pop(0)
         if isinstance(answer, RivetError):
             raise answer
-        return Reply(answer[0], {}, answer[1])
+        return Reply(answer[0], (), answer[1])
 
 
 LOST = RivetError("client", "connection_lost", "m")
@@ -193,13 +198,13 @@ def test_a_send_is_idempotent_with_a_key() -> None:
 def test_an_answer_that_is_none(body: bytes) -> None:
     made = Requests(Endpoint("http", "h", 1)).create(ByKey("c", ()))
     with pytest.raises(RivetError) as raised:
-        made.result(Reply(200, {}, body))
+        made.result(Reply(200, (), body))
     assert (raised.value.group, raised.value.code) == ("client", "unreadable_answer")
 
 
 def test_a_result_is_only_read_from_a_good_answer() -> None:
     with pytest.raises(RivetError) as raised:
-        call(idempotent=False).result(Reply(503, {"x-rivet-ray-id": "r"}, RESTARTING[1]))
+        call(idempotent=False).result(Reply(503, [("x-rivet-ray-id", "r")], RESTARTING[1]))
     assert raised.value.ray_id == "r"
 
 
