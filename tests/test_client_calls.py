@@ -151,7 +151,7 @@ def call(*, idempotent: bool) -> Call[Any]:
     ("answers", "idempotent", "sent", "ends"),
     [
         ([RESTARTING, RESTARTING, OK], False, 3, None),
-        ([RESTARTING] * 9, False, 5, "actor.restarting"),
+        ([RESTARTING] * 9, False, 8, "actor.restarting"),
         ([error("guard", "service_unavailable"), OK], False, 2, None),
         ([CUT, OK], False, 1, "guard.tunnel_response_closed"),
         ([CUT, OK], True, 2, None),

@@ -20,6 +20,7 @@ PASS = [
     *("actor.restarting", "ws.going_away", "guard.service_unavailable", "guard.actor_ready_timeout"),
     *("guard.actor_runner_failed", "guard.actor_wake_retries_exceeded", "guard.actor_stopped_while_waiting"),
     *("guard.tunnel_request_aborted", "guard.tunnel_message_timeout", "guard.tunnel_response_closed"),
+    *("pegboard.route_resolve_query_timeout",),
     *("guard.gateway_response_start_timeout", "client.connection_failed", "client.connection_lost"),
 ]
 END = [

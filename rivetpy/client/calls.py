@@ -18,10 +18,13 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 #: Seconds before the 2nd, 3rd … try (wire 6.6).
-BACK_OFF = (0.025, 0.05, 0.1, 0.2)
+BACK_OFF = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Answers that say: the work did not run.
 NOT_RUN = frozenset(
     {
+        "actor.destroyed_during_creation",
+        "actor.destroyed_while_waiting_for_ready",
+        "actor.destroying",
         "actor.restarting",
         "actor.starting",
         "actor.stopping",

@@ -23,9 +23,6 @@ PASSING = (
     NOT_RUN
     | MAY_HAVE_RUN
     | {
-        "actor.destroyed_during_creation",
-        "actor.destroyed_while_waiting_for_ready",
-        "actor.destroying",
         "actor.dropped_reply",
         "actor.not_configured",
         "actor.not_found",
@@ -33,6 +30,7 @@ PASSING = (
         "client.connection_failed",
         "client.params_failed",
         "guard.actor_runner_failed",
+        "pegboard.route_resolve_query_timeout",
         "ws.going_away",
     }
 )
