@@ -7,7 +7,19 @@ from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
 PUBLIC_GROUPS = frozenset(
-    {"user", "queue", "event", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+    {
+        "user",
+        "queue",
+        "event",
+        "message",
+        "schedule",
+        "kv",
+        "guard",
+        "api",
+        "namespace",
+        "validation",
+        "archive",
+    }
 )
 PUBLIC_CODES = frozenset(
     {
@@ -21,6 +33,8 @@ PUBLIC_CODES = frozenset(
         ("actor", "invalid_request"),
         ("actor", "not_configured"),
         ("actor", "restarting"),
+        ("actor", "unsupported_websocket_encoding"),
+        ("actor", "state_changed"),
         ("actor", "value_not_encodable"),
         ("actor", "workflow_in_flight"),
         ("actor", "internal_error"),  # wire 9.2: an inspector's entry that is not there
@@ -56,6 +70,7 @@ STATUS_BY_GROUP = {
     "guard": 400,
     "namespace": 400,
     "validation": 400,
+    "archive": 400,
 }
 
 

@@ -233,16 +233,17 @@ def test_state_shown_and_changed() -> None:
     async def main() -> None:
         async with serving(registry()) as client:
             await client.act("nothing")
-            assert (await client.inspect("GET", "state")).json() == {
-                "state": {"value": 0},
-                "isStateEnabled": True,
-            }
+            shown = (await client.inspect("GET", "state")).json()
+            revision = shown.pop("revision")
+            assert shown == {"state": {"value": 0}, "isStateEnabled": True}
             changed = await client.inspect(
                 "PATCH", "state", {"state": {"value": ["$BigInt", "9007199254740993"]}}
             )
             assert changed.json() == {"ok": True}
             assert (await client.act("getState")).json()["output"]["value"] == ["$BigInt", "9007199254740993"]
             assert error_of(await client.inspect("PATCH", "state", {})) == (400, "actor.invalid_request")
+            stale = {"state": {"value": 0}, "revision": revision}
+            assert error_of(await client.inspect("PATCH", "state", stale)) == (409, "actor.state_changed")
 
     run(main())
 

@@ -15,7 +15,10 @@ from rivetpy.cli.commands import (
     completions,
     destroy,
     dev,
+    export,
+    fork,
     history,
+    import_,
     queue,
     recover,
     replay,
@@ -53,9 +56,12 @@ for command in (
     wake.wake,
     sleep.sleep,
     destroy.destroy,
+    fork.fork,
+    export.export,
+    import_.import_,
     completions.completions,
 ):
-    app.command(cls=QuickCommand)(command)
+    app.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)
 
 
 def _version(wanted: bool) -> None:

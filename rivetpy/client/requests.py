@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, quote_plus, urlencode
 
@@ -220,6 +220,20 @@ class Requests:
     def wake(self, actor_id: str) -> Call[JsonObject]:
         """Bring an actor into memory."""
         return self._api("POST", f"/actors/{_segment(actor_id)}/wake", _json_object, {}, idempotent=True)
+
+    def export(self, actor_id: str) -> Call[bytes]:
+        """An actor's whole durable life as a file."""
+        return self._api("GET", f"/actors/{_segment(actor_id)}/export", bytes, idempotent=True)
+
+    def restore(self, data: bytes, key: str | None) -> Call[JsonObject]:
+        """Make the actor of a file, under another key if given."""
+        call = self._api("POST", "/actors/import", _json_object, query={} if key is None else {"key": key})
+        return replace(call, body=data, headers={**call.headers, "content-type": "application/octet-stream"})
+
+    def fork(self, actor_id: str, key: str, location: str | None) -> Call[JsonObject]:
+        """Copy an actor to another key, as it was before an entry if given."""
+        body = {"key": key, "location": location}
+        return self._api("POST", f"/actors/{_segment(actor_id)}/fork", _json_object, body)
 
     def metadata(self) -> Call[JsonObject]:
         """What the engine is and which actors it knows."""

@@ -32,6 +32,15 @@ class Door:
             self._check_token(request, url_token)
         elif self._local_only:
             self._check_local(request)
+            self._check_sender(request)
+
+    def admit_to_page(self, request: HTTPConnection) -> None:
+        """The page's own files hold nothing of anybody, and ask for the token themselves.
+
+        Raises RivetError ``auth.forbidden`` for names that only point here.
+        """
+        if self._token is None and self._local_only:
+            self._check_local(request)
 
     def preflight(self, request: Request, gateway: bool) -> Answer:
         """The answer to a browser that asks first. It never carries a token, so none is asked for."""
@@ -63,19 +72,34 @@ class Door:
             )
 
     def _check_local(self, request: HTTPConnection) -> None:
-        host = request.headers.get("host", "")
+        for host in request.headers.getlist("host") or [""]:
+            self._check_host(host)
+        for origin in request.headers.getlist("origin"):
+            self._check_origin(origin)
+
+    def _check_host(self, host: str) -> None:
         if not _LOCAL_HOST.fullmatch(host):
             raise RivetError(
                 "auth",
                 "forbidden",
                 f"This engine answers to localhost, not to {host[:100]!r}; give it a token to open it.",
             )
-        origin = request.headers.get("origin")
-        if origin is not None and not _LOCAL_ORIGIN.fullmatch(origin):
+
+    def _check_origin(self, origin: str) -> None:
+        if not _LOCAL_ORIGIN.fullmatch(origin):
             raise RivetError(
                 "auth",
                 "forbidden",
                 f"Pages from {origin[:100]!r} may not use this engine; give it a token to let them.",
+            )
+
+    def _check_sender(self, request: HTTPConnection) -> None:
+        """A link or a picture of another site asks without an Origin, yet its GET could make an actor."""
+        if "origin" not in request.headers and request.headers.get("sec-fetch-site") == "cross-site":
+            raise RivetError(
+                "auth",
+                "forbidden",
+                "Pages of other sites may not use this engine; give it a token to let them.",
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from rivetpy import codec
+from rivetpy.host.statecell import revision
 from rivetpy.host.view import ActorView, WaitView, WorkflowView
 from rivetpy.wire.jsonvalue import Json, JsonObject, to_json
 from rivetpy.workflow.duration import show
@@ -91,8 +92,8 @@ def failure_json(failure: Failure | None) -> JsonObject | None:
 
 
 def state_json(view: ActorView) -> JsonObject:
-    """The actor's state."""
-    return {"state": to_json(view.state), "isStateEnabled": True}
+    """The actor's state; its revision goes back with a change of it, so that none is lost."""
+    return {"state": to_json(view.state), "isStateEnabled": True, "revision": revision(view.state)}
 
 
 def queue_json(view: ActorView, limit: int | None = None, max_size: int | None = None) -> JsonObject:

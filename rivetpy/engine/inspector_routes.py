@@ -56,7 +56,10 @@ class Inspector:
         given = _object(body)
         if "state" not in given:
             raise JsonError('The body is {"state": …}.')
-        await self._host.set_state(row.id, given["state"])
+        seen = given.get("revision")
+        if seen is not None and not isinstance(seen, str):
+            raise JsonError("'revision' is the one that came with the state.")
+        await self._host.set_state(row.id, given["state"], seen)
         return json_answer({"ok": True})
 
     def _rpcs(self, row: ActorRow) -> list[str]:

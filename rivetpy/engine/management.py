@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 import rivetpy
 from rivetpy.engine.actorjson import actor_json
+from rivetpy.engine.copy_routes import CopyRoutes
 from rivetpy.engine.http import Answer, json_answer, read_body
 from rivetpy.engine.inspector import summary_json
 from rivetpy.engine.namespaces import NAMES, check_namespace
@@ -31,6 +32,7 @@ class Management:
     def __init__(self, host: Host, details: Mapping[str, Json]) -> None:
         self._host = host
         self._details = dict(details)
+        self._copies = CopyRoutes(host)
 
     async def answer(self, request: Request, path: bytes) -> Answer:
         """The answer to one request. Raises RivetError; ``api.not_found`` when there is no such route."""
@@ -60,12 +62,17 @@ class Management:
             case "DELETE", ("actors", actor_id):
                 await self._host.destroy((await self._known(request, actor_id)).id)
                 return json_answer({})
-            case "POST", ("actors", actor_id, "sleep"):
-                await self._host.sleep((await self._known(request, actor_id)).id)
+            case "POST", ("actors", actor_id, "sleep" | "wake" as verb):
+                row = await self._known(request, actor_id)
+                await (self._host.sleep(row.id) if verb == "sleep" else self._host.wake(row.id))
                 return json_answer({})
-            case "POST", ("actors", actor_id, "wake"):
-                await self._host.wake((await self._known(request, actor_id)).id)
-                return json_answer({})
+            case "GET", ("actors", actor_id, "export"):
+                return await self._copies.export(await self._known(request, actor_id))
+            case "POST", ("actors", actor_id, "fork"):
+                row = await self._known(request, actor_id)
+                return await self._copies.fork(row, await _json(request))
+            case "POST", ("actors", "import"):
+                return await self._copies.restore(request, _namespace(request))
             case "GET", ("namespaces",):
                 return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
         what = f"{request.method} /{'/'.join(path)}"

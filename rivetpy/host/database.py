@@ -24,6 +24,11 @@ Rows = list[dict[str, Value]]
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="rivet-db")
 
 
+async def in_thread(work: Callable[[], T]) -> T:
+    """Await what blocks on a database."""
+    return await finished(asyncio.get_running_loop().run_in_executor(_threads, work))
+
+
 @dataclass(eq=False, slots=True)
 class _Transaction:
     """An open transaction; what runs in its context, in tasks of their own too, is part of it."""
@@ -106,7 +111,7 @@ class Database(abilities.Database):
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         async with self._busy:  # until the thread is done, also for a caller that is cancelled
-            return await finished(asyncio.get_running_loop().run_in_executor(_threads, work))
+            return await in_thread(work)
 
     def _rows(self, sql: str, args: tuple[Value, ...]) -> Rows:
         named = len(args) == 1 and isinstance(args[0], Mapping)

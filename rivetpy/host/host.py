@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Literal
 
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
-from rivetpy.host import control, lifecycle
+from rivetpy.host import control, copying, lifecycle
+from rivetpy.host.archive import Archive
 from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
 from rivetpy.host.control import Rewind
+from rivetpy.host.copying import Copy
 from rivetpy.host.offline import view_rows
 from rivetpy.host.parts import Outside
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
-from rivetpy.identity import Key, format_key
+from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Listing, Page
 
 RawHook = Literal["on_request", "on_websocket"]
@@ -35,7 +38,7 @@ class Host(Residence):
         """Make a new actor. Raises RivetError ``actor.duplicate_key``, ``actor.not_configured``."""
         row, created = await self._tasks.finish(self._find_or_create((namespace, name, key), input))
         if not created:
-            raise _duplicate(row)
+            raise copying.duplicate_key(row)
         return row
 
     async def get_or_create(
@@ -107,10 +110,10 @@ class Host(Residence):
                 raise RivetError("actor", "not_found", f"Actor {instance.name!r} has no {hook}.")
             return await lifecycle.hook(instance.parts, hook, subject, conn=conn)
 
-    async def set_state(self, actor_id: str, state: Value) -> None:
-        """Replace an actor's state."""
+    async def set_state(self, actor_id: str, state: Value, seen: str | None = None) -> None:
+        """Replace an actor's state, if it still has the revision that was ``seen``; see `Core.replace_state`."""
         async with self._busy(actor_id) as instance:
-            await instance.core.replace_state(state)
+            await instance.core.replace_state(state, seen)
 
     async def drop_messages(self, actor_id: str, ids: Collection[int] | None) -> int:
         """Delete waiting messages of an actor (None: all); how many."""
@@ -129,6 +132,36 @@ class Host(Residence):
             return instance.view()
         row = await self._live_row(actor_id)
         return view_rows(row, await self._store.load(actor_id))
+
+    # -- copies ------------------------------------------------------------------------------------------
+
+    async def export(self, actor_id: str) -> Archive:
+        """The whole durable life of an actor; wakes nothing."""
+        return await copying.read(self._store, self._files, await self._live_row(actor_id))
+
+    async def restore(self, namespace: str, archive: Archive, key: Key | None = None) -> Copy:
+        """Make the actor of an archive, under another ``key`` if given; it sleeps until something comes for it.
+
+        Raises RivetError ``actor.duplicate_key``, ``actor.not_configured``, ``archive.damaged``.
+        """
+        self.registry.get(archive.name)
+        return await self._tasks.finish(self._add(namespace, archive, key))
+
+    async def fork(self, actor_id: str, key: Key, location: str | None = None) -> Copy:
+        """Copy an actor to another key, as it was before an entry if given; it sleeps until something comes for it.
+
+        Raises RivetError ``actor.duplicate_key``, ``workflow.entry_not_found``.
+        """
+        row = await self._live_row(actor_id)
+        archive = await copying.read(self._store, self._files, row)
+        archive, left_out = copying.forked(archive, location, self._clock.now())
+        copy = await self._tasks.finish(self._add(row.namespace, archive, key))
+        return dataclasses.replace(copy, left_out=left_out)
+
+    async def _add(self, namespace: str, archive: Archive, key: Key | None) -> Copy:
+        self._refuse_when_stopping()
+        async with self._lock((namespace, archive.name, archive.key if key is None else key)):
+            return await copying.add(self._store, self._files, namespace, archive, key, self._clock.now())
 
     # -- control of a workflow ---------------------------------------------------------------------------
 
@@ -163,13 +196,3 @@ class Host(Residence):
     async def cancel(self, actor_id: str) -> None:
         """End a workflow for good, without a rollback. Raises RivetError ``workflow.ended``."""
         await self._controlled(actor_id, lambda row, rows: (control.cancel(row, rows), None), forced=True)
-
-
-def _duplicate(row: ActorRow) -> RivetError:
-    key = format_key(row.key)
-    return RivetError(
-        "actor",
-        "duplicate_key",
-        f"Actor key '{key}' already in use for actor '{row.id}'",
-        {"existing_actor_id": row.id, "key": key},
-    )

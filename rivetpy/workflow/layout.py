@@ -30,6 +30,8 @@ STATE = b"s"
 CALL = b"t"
 UNDO = b"u"
 WORKFLOW = b"w"
+#: What rows there are, by the first byte of their keys.
+KINDS = frozenset({INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW})
 
 
 def entry_key(location: str) -> bytes:

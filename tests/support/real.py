@@ -49,7 +49,11 @@ def real_engine(folder: Path) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"
     ports = {"RIVET__GUARD__PORT": port, "RIVET__API_PEER__PORT": peer, "RIVET__METRICS__PORT": metrics}
     # A busy machine would make the engine put off new actors: it sheds load by the use of all its cores.
-    where = {"RIVET__RUNTIME__WORKER_CPU_MAX": "1000000", "RIVET__GUARD__HOST": "127.0.0.1", "RIVET__FILE_SYSTEM__PATH": str(folder / "db")}
+    where = {
+        "RIVET__RUNTIME__WORKER_CPU_MAX": "1000000",
+        "RIVET__GUARD__HOST": "127.0.0.1",
+        "RIVET__FILE_SYSTEM__PATH": str(folder / "db"),
+    }
     started: list[Process] = []
     try:
         engine = Process([str(installed() / BINARY), "start"], folder, environment(**ports, **where))
