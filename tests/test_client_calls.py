@@ -179,10 +179,10 @@ def test_only_what_is_safe_is_sent_again(
     assert script.count == sent
 
 
-def test_back_off_is_that_of_the_specification() -> None:
+def test_back_off_begins_as_the_specification_says_and_lasts_a_restart() -> None:
     restarting = RivetError("actor", "restarting", "m")
-    delays = [call(idempotent=False).retry_delay(restarting, tries) for tries in range(1, 6)]
-    assert delays == [0.025, 0.05, 0.1, 0.2, None]
+    delays = [call(idempotent=False).retry_delay(restarting, tries) for tries in range(1, 9)]
+    assert delays == [0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, None]
 
 
 def test_a_send_is_idempotent_with_a_key() -> None:

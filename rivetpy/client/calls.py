@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-#: Seconds before the 2nd, 3rd … try (wire 6.6).
+#: Seconds before the 2nd, 3rd … try (wire 6.6); the last ones are for an actor that is just being made again.
 BACK_OFF = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Answers that say: the work did not run.
 NOT_RUN = frozenset(
