@@ -15,15 +15,18 @@ from rivetpy.cli.commands import (
     completions,
     destroy,
     dev,
+    doctor,
     export,
     fork,
     history,
     import_,
+    init,
     queue,
     recover,
     replay,
     rewind,
     send,
+    serve,
     sleep,
     state,
     wake,
@@ -43,6 +46,7 @@ app = typer.Typer(
 )
 for command in (
     dev.dev,
+    serve.serve,
     send.send,
     call.call,
     actors.actors,
@@ -59,6 +63,8 @@ for command in (
     fork.fork,
     export.export,
     import_.import_,
+    doctor.doctor,
+    init.init,
     completions.completions,
 ):
     app.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)

@@ -21,8 +21,9 @@ FRAMES = frozenset({"loop", "join", "race", "block"})
 BRANCHING = frozenset({"join", "race"})
 #: Kinds that wait for something to happen.
 WAITING = frozenset({"message", "sleep"})
-#: The workflow does nothing more by itself.
-STILL = frozenset({"completed", "failed", "cancelled", "diverged"})
+#: The workflow came to an end; or it does nothing more with this code.
+ENDED = frozenset({"completed", "failed", "cancelled"})
+STILL = ENDED | {"diverged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,15 @@ def read_lines(history: JsonObject | None) -> list[Line]:
     names = [segment(name) for name in history["nameRegistry"]]
     lines = [_line(entry, history["entryMetadata"][entry["id"]], names) for entry in history["entries"]]
     return sorted(lines, key=lambda line: line.seq)
+
+
+def newest(lines: list[Line], limit: int | None) -> list[Line]:
+    """The last so many entries, and the frames they are in."""
+    if limit is None or len(lines) <= limit:
+        return lines
+    last = lines[-limit:]
+    scopes = {line.parts[:depth] for line in last for depth in range(1, len(line.parts))}
+    return [line for line in lines[:-limit] if line.parts in scopes] + last
 
 
 def build_tree(lines: list[Line]) -> Node:

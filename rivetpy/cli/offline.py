@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from rivetpy.store import ActorRow, Listing, Pairs
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow import layout
+from rivetpy.workflow.entries import Entry, IterationEntry
+from rivetpy.workflow.location import ancestors
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,17 @@ class Offline:
         return None if row is None else actor_json(row, awake=False)
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
+        """``state`` or ``queue`` of an actor, by its id."""
         return _VIEWS[what](self._view(self._row(actor)))
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal, or its newest entries; what changed ``since`` is not known here, so all of those."""
+        view = self._view(self._row(actor))
+        if view.workflow is None:
+            return {"size": 0} | history_json(view)
+        entries = [entry for entry in view.workflow.entries if not isinstance(entry, IterationEntry)]
+        shown = dataclasses.replace(view.workflow, entries=tuple(_newest(entries, limit)))
+        return {"size": len(entries)} | history_json(dataclasses.replace(view, workflow=shown))
 
     def export(self, actor: str) -> bytes:
         """The actor as a file, by its id."""
@@ -123,4 +135,13 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-_VIEWS = {"workflow-history": history_json, "state": state_json, "queue": queue_json}
+def _newest(entries: list[Entry], limit: int | None) -> list[Entry]:
+    """The last so many entries, and those they are in."""
+    if limit is None or len(entries) <= limit:
+        return entries
+    newest = entries[-limit:]
+    scopes = {scope for entry in newest for scope, _ in ancestors(entry.location)}
+    return [entry for entry in entries[:-limit] if entry.location in scopes] + newest
+
+
+_VIEWS = {"state": state_json, "queue": queue_json}
