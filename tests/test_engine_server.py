@@ -121,6 +121,7 @@ def test_idle_connections_go_to_the_next_server(leaving: bool) -> None:
         assert answer.startswith(b"HTTP/1.1 200") and b"connection: close" in answer
         stopping.join(20)
         if leaving:
+            handover.leaving = False
             used.sendall(HEALTH)
             new.sendall(HEALTH)
             second = Live(registry(), sock, handover=handover)
