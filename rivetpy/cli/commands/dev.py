@@ -64,6 +64,8 @@ def dev(
     """Run a registry on a local engine.
 
     Durably, until Ctrl-C; nothing is lost by that, nor by kill -9.
+
+    Example: rivet dev registry.py
     """
     from rivetpy.cli.dev import DevOptions, run_dev
 
