@@ -143,7 +143,7 @@ def test_a_closed_pipe_ends_every_command_quietly() -> None:
     commands["export"] = ["export", "shop"]
     commands["call"] = ["call", "echo", "x" * 50_000]
     commands["fork"] = ["fork", "--help"]
-    commands["send"] = ["send", "later", "1"]
+    commands["send"] = ["send", "later", "1", "--key", "piped"]
     started = {
         name: subprocess.Popen([*RIVET, *args], env=env, stdout=writing, stderr=subprocess.PIPE, text=True)
         for name, args in commands.items()
@@ -271,7 +271,7 @@ WORDS = st.one_of(
 WAITING = {"dev", "serve", "init", "watch"}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     command=st.sampled_from([name for name in NAMES if name not in WAITING]),
     words=st.lists(WORDS, max_size=5),
