@@ -209,7 +209,7 @@ async def attempt(
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = TimeLimit(run.port.clock, options.timeout)
     context = StepContext(run.port, data, entry, run.rewound_at, lambda: limit.expired() or run.given_up)
-    run.bodies += 1
+    run.working[entry.location] = entry
     try:
         async with limit:
             value = await _call(function, context, args, entry.name)
@@ -237,7 +237,7 @@ async def attempt(
             raise Evicted from error
         return Problem(failure_of(error), _final_reason(error))
     finally:
-        run.bodies -= 1
+        run.working.pop(entry.location, None)
         context.end()
 
 
