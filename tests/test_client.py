@@ -16,7 +16,7 @@ from rivetpy.client import create_client
 from rivetpy.client.endpoint import find_endpoint
 from rivetpy.client.handles import Client
 from rivetpy.client.plain import PlainTransport
-from rivetpy.client.requests import ById, ByKey, Requests
+from rivetpy.client.requests import ByKey, Requests
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from tests.support.actors import registry
 from tests.support.live import Live, listening, live
@@ -219,13 +219,13 @@ def test_the_plain_transport(engine: Live) -> None:
         assert sent == QueueReply("completed", {"total": 6})
         with pytest.raises(RivetError, match="user says no"):
             transport.run(requests.action(target, "refuse", []))
-        actor = ById(transport.run(requests.resolve(target)))
+        actor = transport.run(requests.resolve(target))
         assert transport.run(requests.inspect(actor, "state"))["state"] == {"value": 6}
         patched = requests.inspect(actor, "state", method="PATCH", body={"state": {"value": 1}})
         assert transport.run(patched) == {"ok": True}
-        assert transport.run(requests.inspect(target, "queue?limit=5"))["size"] == 0
-        assert transport.run(requests.sleep(actor.actor_id)) == {}
-        assert transport.run(requests.destroy(actor.actor_id)) == {}
+        assert transport.run(requests.inspect(actor, "queue", query={"limit": "5"}))["size"] == 0
+        assert transport.run(requests.sleep(actor)) == {}
+        assert transport.run(requests.destroy(actor)) == {}
         with pytest.raises(RivetError, match="not found"):
             transport.run(requests.resolve(ByKey("counter", ("plain",), create=False)))
         assert transport.run(requests.metadata())["runtime"] == "engine"

@@ -73,9 +73,12 @@ def test_the_urls_of_the_specification() -> None:
     with_token = Requests(Endpoint("http", "h", 1, "/base", "n/s", "to/k en"))
     got = with_token.send(ByKey("a/b", (), create=False), "q", QueueSend())
     assert got.path == ("/base/gateway/a%2Fb/queue/q?rvt-namespace=n%2Fs&rvt-method=get&rvt-token=to%2Fk+en")
-    by_id = with_token.inspect(ById("abc"), "queue?id=3", method="DELETE")
-    assert by_id.path == "/base/gateway/abc@to%2Fk%20en/inspector/queue?id=3"
+    by_id = with_token.action(ById("abc"), "ping", [])
+    assert by_id.path == "/base/gateway/abc@to%2Fk%20en/action/ping"
     assert by_id.headers["x-rivet-token"] == "to/k en"
+    looked = with_token.inspect("abc", "queue", method="DELETE", query={"id": "3"})
+    assert looked.path == "/base/actors/abc/inspector/queue?id=3&namespace=n%2Fs"
+    assert looked.headers["authorization"] == "Bearer to/k en"
     found = with_token.resolve(ByKey("c", ("x", "y"), create=False))
     assert found.path == "/base/actors?name=c&key=x%2Fy&namespace=n%2Fs"
     assert found.headers["authorization"] == "Bearer to/k en"

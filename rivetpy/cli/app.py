@@ -15,10 +15,12 @@ from rivetpy.cli.commands import (
     completions,
     destroy,
     dev,
+    doctor,
     export,
     fork,
     history,
     import_,
+    init,
     queue,
     recover,
     replay,
@@ -59,6 +61,8 @@ for command in (
     fork.fork,
     export.export,
     import_.import_,
+    doctor.doctor,
+    init.init,
     completions.completions,
 ):
     app.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)

@@ -14,7 +14,7 @@ from rivetpy.identity import Key, format_key
 from rivetpy.wire import bodies
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.inputs import write_input
-from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, dumps, encode, parse
+from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, encode, parse, to_json
 
 T = TypeVar("T")
 
@@ -87,20 +87,6 @@ class Requests:
             idempotent=send.idempotency_key is not None,
         )
 
-    def inspect(
-        self, target: Target, route: str, *, method: str = "GET", body: Value = None
-    ) -> Call[JsonObject]:
-        """An inspector route (``state``, ``queue?id=3``, ``summary`` …); its JSON, tags left alone."""
-        path, _, query = route.partition("?")
-        return Call(
-            method,
-            self.gateway_path(target, f"/inspector/{path}", query),
-            _json_object,
-            None if body is None else dumps(body),
-            self._gateway_headers,
-            idempotent=method == "GET",
-        )
-
     def gateway_path(self, target: Target, path: str, query: str = "") -> str:
         """The request target of a gateway request, in query form or direct form."""
         if isinstance(target, ById):
@@ -168,6 +154,23 @@ class Requests:
     def wake(self, actor_id: str) -> Call[JsonObject]:
         """Bring an actor into memory."""
         return self._api("POST", f"/actors/{_segment(actor_id)}/wake", _json_object, {}, idempotent=True)
+
+    def inspect(
+        self,
+        actor_id: str,
+        route: str,
+        *,
+        method: str = "GET",
+        body: Mapping[str, Value] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Call[JsonObject]:
+        """A view of the inspector (``state``, ``queue``, ``summary`` …) or a change; its JSON, tags left alone.
+
+        This way in needs no token of the actor's own: it is the management interface's.
+        """
+        path = f"/actors/{_segment(actor_id)}/inspector/{route}"
+        written = None if body is None else {name: to_json(value) for name, value in body.items()}
+        return self._api(method, path, _json_object, written, query, idempotent=method == "GET")
 
     def export(self, actor_id: str) -> Call[bytes]:
         """An actor's whole durable life as a file."""

@@ -68,7 +68,7 @@ class Engine:
         self._door.admit(request, target.token if target else None)
         if target is not None:
             return await self._gateway.answer(request, target, ray_id)
-        return await self._management.answer(request, routes.without_token(path))
+        return await self._management.answer(request, routes.without_token(path), ray_id)
 
 
 def create_app(

@@ -57,9 +57,8 @@ class Door:
         return Answer(b"", 200, headers=[(b"allow", METHODS), *headers])
 
     def _check_token(self, request: HTTPConnection, url_token: str | None) -> None:
-        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         given = (
-            (bearer.strip() if scheme.lower() == "bearer" else "").encode("latin-1"),
+            bearer(request).encode("latin-1"),
             request.headers.get("x-rivet-token", "").encode("latin-1"),
             (url_token or "").encode(),
         )
@@ -101,6 +100,12 @@ class Door:
                 "forbidden",
                 "Pages of other sites may not use this engine; give it a token to let them.",
             )
+
+
+def bearer(request: HTTPConnection) -> str:
+    """The token of ``Authorization: Bearer``, empty when there is none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def cors_headers(request: Request) -> Headers:

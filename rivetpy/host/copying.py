@@ -34,8 +34,8 @@ class Copy:
 
 
 async def read(store: Store, files: Files, row: ActorRow) -> Archive:
-    """An actor as it is committed now."""
-    rows = await store.load(row.id)
+    """An actor as it is committed now, without what opens its inspector: a copy gets a token of its own."""
+    rows = [item for item in await store.load(row.id) if item[0] != layout.TOKEN]
     database = await in_thread(lambda: files.read(row.id))
     return Archive(row.id, row.name, row.key, row.created_at, rows, database)
 

@@ -218,7 +218,8 @@ class Instance:
             waits = self.run.waits if self.run is not None else ()
             workflow = workflow_view(self.record, self.status, waits, self._entries())
         state = None if core.cell is None else codec.reread(core.cell.value)[1]
-        return ActorView(core.row, True, state, tuple(self.queues.mailbox.messages()), workflow)
+        queue = tuple(self.queues.mailbox.messages())
+        return ActorView(core.row, True, state, queue, workflow, core.cell is not None)
 
     def _entries(self) -> list[Entry]:
         """The journal, and the steps that are at work for the first time."""

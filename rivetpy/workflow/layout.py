@@ -14,6 +14,7 @@ key       value                               written by
 ``t…``    call to come, by id                 schedule
 ``u``     what the last rewind removed        control
 ``w``     workflow status, output, failure    instance, control
+``x``     what opens its inspector            host, once
 ========= =================================== ==========================
 """
 
@@ -30,7 +31,8 @@ STATE = b"s"
 CALL = b"t"
 UNDO = b"u"
 WORKFLOW = b"w"
-#: What rows there are, by the first byte of their keys.
+TOKEN = b"x"
+#: What rows may travel with an actor that is copied, by the first byte of their keys: all but its token.
 KINDS = frozenset({INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW})
 
 
