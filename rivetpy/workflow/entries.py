@@ -293,6 +293,27 @@ def unpack(location: str, data: bytes) -> Entry:
     return entry
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An entry that was looked at only far enough to tell whether it is wanted."""
+
+    location: str
+    data: bytes
+    kind: Kind
+    seq: int
+    finished: bool
+
+
+def peek(location: str, data: bytes) -> Packed:
+    """Much quicker than `unpack`, which raises what is wrong with it."""
+    try:
+        _, kind, seq, status, *_ = msgpack.unpackb(data)
+        return Packed(location, data, Kind(kind), seq, status in FINISHED)
+    except (ValueError, TypeError):
+        entry = unpack(location, data)
+        return Packed(location, data, entry.kind, entry.seq, entry.finished)
+
+
 def _restore_parts(entry: Entry) -> None:
     """Turn what is nested in an entry from its packed form into objects, in place."""
     if isinstance(entry, StepEntry | BlockEntry):
