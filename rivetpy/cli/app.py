@@ -26,6 +26,7 @@ from rivetpy.cli.commands import (
     replay,
     rewind,
     send,
+    serve,
     sleep,
     state,
     wake,
@@ -45,6 +46,7 @@ app = typer.Typer(
 )
 for command in (
     dev.dev,
+    serve.serve,
     send.send,
     call.call,
     actors.actors,
