@@ -61,7 +61,7 @@ def _newest(rows: Pairs, count: int | None) -> tuple[Pairs, int]:
         return rows, 0
     start = len(layout.JOURNAL)
     packed = [entries.peek(key[start:].decode(), data) for key, data in rows]
-    lines = sorted((each for each in packed if each.kind is not Kind.ITERATION), key=attrgetter("seq"))
+    lines = sorted(each for each in packed if each.kind != Kind.ITERATION)
     chosen = newest(lines, count, attrgetter("location"), attrgetter("finished"))
     return [(layout.entry_key(each.location), each.data) for each in chosen], len(lines) - len(chosen)
 
