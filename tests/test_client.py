@@ -32,7 +32,7 @@ def engine() -> Iterator[Live]:
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE"):
+    for name in ("RIVET_ENGINE", "RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE", "RIVET_POOL"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -206,8 +206,8 @@ def test_names_of_python_itself_are_no_actions(engine: Live) -> None:
 
 
 def test_other_encodings_are_refused() -> None:
-    with pytest.raises(RivetError, match="json"):
-        create_client(encoding="bare")
+    with pytest.raises(RivetError, match="'bare', 'cbor' or 'json'"):
+        create_client(encoding="yaml")  # type: ignore[arg-type]
 
 
 def test_the_plain_transport(engine: Live) -> None:
@@ -245,6 +245,15 @@ def test_a_token_is_carried_in_all_its_places() -> None:
                 assert (error.group, error.code) == ("auth", "forbidden")
 
         asyncio.run(main())
+
+
+def test_what_few_need_is_imported_by_those_who_do() -> None:
+    code = "import sys, rivetpy.cli.app; from rivetpy.client import create_client; create_client(); print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "rivetpy.client.connection" in loaded
+    assert not {"httpx", "websockets", "starlette", "cbor2"} & set(loaded)
 
 
 def test_the_plain_transport_costs_little_to_import() -> None:

@@ -203,7 +203,8 @@ def test_a_failure_is_told_recovered_and_ended(page: Browser, engine: Live) -> N
     assert "no session" in page.text(".standing .failure")
     assert "caused by KeyError: 'token'" in page.text(".standing .failure")
     HTTP.patch(
-        f"{engine.url}/gateway/{actor}/inspector/state", json={"state": {"sold": 1, "session": True}}
+        f"{engine.url}/actors/{actor}/inspector/state?namespace=default",
+        json={"state": {"sold": 1, "session": True}},
     ).raise_for_status()
     page.click("button", "Recover")
     page.sees("Sleeps until", ".standing")

@@ -19,7 +19,7 @@ from tests.support.engine import Process, environment
 
 T = TypeVar("T")
 
-#: Nothing of the browser's own asks anybody outside; only addresses of this machine are found.
+#: Nothing of the browser's own asks anybody outside; every name that is found is this machine.
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -32,7 +32,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--disable-extensions",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP *.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
 #: How WebDriver names an element, and the keys that are no letters.
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
