@@ -7,7 +7,19 @@ from collections.abc import Iterable, Mapping
 
 #: Groups whose message and metadata may be shown to any client (spec wire 6.5).
 PUBLIC_GROUPS = frozenset(
-    {"user", "queue", "event", "message", "schedule", "kv", "guard", "api", "namespace", "validation"}
+    {
+        "user",
+        "queue",
+        "event",
+        "message",
+        "schedule",
+        "kv",
+        "guard",
+        "api",
+        "namespace",
+        "validation",
+        "archive",
+    }
 )
 PUBLIC_CODES = frozenset(
     {
@@ -19,8 +31,12 @@ PUBLIC_CODES = frozenset(
         ("actor", "aborted"),
         ("actor", "duplicate_key"),
         ("actor", "invalid_request"),
+        ("actor", "kv_key_not_found"),
         ("actor", "not_configured"),
+        ("actor", "reload_failed"),
         ("actor", "restarting"),
+        ("actor", "unsupported_websocket_encoding"),
+        ("actor", "state_changed"),
         ("actor", "value_not_encodable"),
         ("actor", "workflow_in_flight"),
         ("actor", "internal_error"),  # wire 9.2: an inspector's entry that is not there
@@ -34,6 +50,8 @@ PUBLIC_CODES = frozenset(
         ("workflow", "not_enabled"),
         ("handler", "not_defined"),
         ("inspector", "unauthorized"),
+        ("db", "not_enabled"),
+        ("db", "refused"),
         ("store", "disk_full"),  # which only a person can help
     }
 )
@@ -48,6 +66,8 @@ STATUS = {
     ("actor", "restarting"): 503,
     ("actor", "workflow_in_flight"): 409,
     ("auth", "forbidden"): 403,
+    ("actor", "kv_key_not_found"): 400,
+    ("inspector", "unauthorized"): 401,
 }
 STATUS_BY_GROUP = {
     "queue": 400,
@@ -56,6 +76,7 @@ STATUS_BY_GROUP = {
     "guard": 400,
     "namespace": 400,
     "validation": 400,
+    "archive": 400,
 }
 
 

@@ -179,7 +179,7 @@ def test_history_follows_until_the_end() -> None:
     done("send", "numbers", "1", "--key", "follow")
     done("send", "numbers", "2", "--key", "follow")
     told = done("history", "sum", "follow", "--follow")
-    assert told.splitlines()[-2:] == ["workflow completed", "  output 3"]
+    assert told.splitlines()[-2:] == ["sum follow: workflow completed", "  output 3"]
     lines = done("history", "sum", "follow", "--follow", "--json").splitlines()
     assert [json.loads(line)["location"] for line in lines] == ["first", "second"]
 

@@ -207,6 +207,19 @@ def test_cancel_asks_and_is_for_good() -> None:
     assert again.code == 1 and "(workflow.ended)" in again.error
 
 
+def test_a_message_to_a_workflow_that_has_ended_is_sent_with_a_note() -> None:
+    summed("over")
+    ended = rivet("send", "numbers", "4", "--key", "over")
+    assert (ended.code, ended.out) == (0, "sent to sum over\n")
+    told = "note: the workflow of sum over completed; nothing receives this. To run it again: rivet rewind sum over\n"
+    assert ended.err == told
+    done("send", "numbers", "1", "--key", "not over")
+    done("cancel", "sum", "not over", "--yes")
+    ended = rivet("send", "numbers", "2", "--key", "not over")
+    assert ended.err == "note: the workflow of sum 'not over' was cancelled; nothing receives this\n"
+    assert ended.code == 0 and "2" in done("queue", "sum", "not over")
+
+
 def test_nothing_is_rewound_under_a_running_step() -> None:
     done("send", "holds", "1", "--key", "h")
     until("running", "history", "holds", "h")

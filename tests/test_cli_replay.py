@@ -13,6 +13,7 @@ import pytest
 
 from rivetpy.config import DATABASE, find_registry, load_registry
 from rivetpy.host import Host
+from rivetpy.store import ActorRow
 from rivetpy.store.sqlite import Durability, SqliteStore
 from tests.support.command import Ended, rivet
 
@@ -47,10 +48,14 @@ async def order(ctx):
 async def short(ctx):
     await ctx.step("only", note, "only")
 
+async def fails(ctx):
+    await ctx.step("bad", lambda step: 1 / 0, max_retries=0)
+
+fails_actor = actor(run=workflow(fails))
 order_actor = actor(queues={"orders": queue()}, run=workflow(order))
 short_actor = actor(run=workflow(short))
 plain_actor = actor(state={"n": 1})
-registry = setup(use={"order": order_actor, "short": short_actor, "plain": plain_actor})
+registry = setup(use={"order": order_actor, "short": short_actor, "plain": plain_actor, "fails": fails_actor})
 """
 
 
@@ -78,7 +83,22 @@ async def record(directory: Path) -> None:
     ended, _ = await host.get_or_create("default", "short", ())
     await host.get_or_create("default", "plain", ("main",))
     await host.send(sleeping.id, "orders", 1)
-    for row, status, size in ((waiting, "sleeping", 5), (sleeping, "sleeping", 7), (ended, "completed", 1)):
+    await until_it_stands(host, (waiting, "sleeping", 5), (sleeping, "sleeping", 7), (ended, "completed", 1))
+    await host.stop()
+    await store.close()
+
+
+async def record_a_failure() -> None:
+    store = SqliteStore.open(Path("data") / DATABASE, Durability.PROCESS)
+    host = Host(load_registry(find_registry(None, Path.cwd())), store)
+    failed, _ = await host.get_or_create("default", "fails", ("main",))
+    await until_it_stands(host, (failed, "failed", 1))
+    await host.stop()
+    await store.close()
+
+
+async def until_it_stands(host: Host, *wanted: tuple[ActorRow, str, int]) -> None:
+    for row, status, size in wanted:
         for _ in range(500):
             workflow = (await host.view(row.id)).workflow
             if workflow is not None and (workflow.status, len(workflow.entries)) == (status, size):
@@ -86,8 +106,6 @@ async def record(directory: Path) -> None:
             await asyncio.sleep(0.01)
         else:
             raise AssertionError(workflow)
-    await host.stop()
-    await store.close()
 
 
 def change(*changes: tuple[str, str]) -> None:
@@ -203,6 +221,15 @@ def test_who_is_broken_by_a_change(kind: str) -> None:
     rows = objects(checked("--all", "--json", "order", code=1 if broken else 0))
     assert {key for (_, key), row in rows.items() if row["status"] == "diverged"} == broken
     assert all(found in row["found"] for row in rows.values() if row["status"] == "diverged")
+
+
+def test_failed_ones_are_checked_when_asked_for() -> None:
+    asyncio.run(record_a_failure())
+    change(('"bad"', '"worse"'))
+    ended = checked("--all", "fails")
+    assert ended.out == "1 checked: 1 failed (not looked at; --failed checks them too)\n"
+    assert checked("--all", "--failed", code=1).out.endswith("1 no workflow, 2 fits, 1 ended, 1 diverged\n")
+    assert checked("fails", code=1).out.startswith("fails main diverged\n"), "it was named"
 
 
 def test_other_code_than_that_of_the_project() -> None:

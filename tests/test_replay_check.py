@@ -10,7 +10,7 @@ import pytest
 from rivetpy.host import Host
 from rivetpy.host.replay import Fit, check_replay
 from tests.support.counting import broken, counted, counting, five_messages, note, ran
-from tests.support.flows import define, world_of
+from tests.support.flows import define, to_the_end, world_of
 from tests.support.jump import run
 from tests.support.world import Died, World, until
 
@@ -21,9 +21,9 @@ def _fresh() -> None:
     broken.clear()
 
 
-def checked(world: World, flow: Any) -> Any:
+def checked(world: World, flow: Any, *, failed: bool = False) -> Any:
     rows, row = world.rows(), world.view().row
-    report = run(check_replay(define(flow), row, rows))
+    report = run(check_replay(define(flow), row, rows, failed=failed))
     assert world.rows() == rows
     return report
 
@@ -88,6 +88,29 @@ def test_the_replay_check_passes_by_ended_workflows_and_plain_actors() -> None:
     definition = define(flow)
     definition.run = None
     assert run(check_replay(definition, world.view().row, world.rows())).status is Fit.NO_WORKFLOW
+
+
+async def failing(ctx: Any) -> None:
+    await ctx.rollback_checkpoint("from here")
+    await ctx.step("book", note, "book", rollback=lambda step, output: None)
+    await ctx.join("j", {"a": lambda b: b.step("s", note, "a"), "b": lambda b: b.step("s", note, "bad")})
+
+
+async def failing_otherwise(ctx: Any) -> None:
+    await ctx.rollback_checkpoint("from here")
+    await ctx.step("reserve", note, "book")
+
+
+@pytest.mark.parametrize("code", [failing, failing_otherwise])
+def test_a_failed_workflow_is_checked_when_asked_for(code: Any) -> None:
+    world = world_of(failing)
+    broken.add("bad")
+    world.live(to_the_end)
+    assert world.view().workflow.status == "failed"
+    assert checked(world, code).status is Fit.FAILED
+    fit = Fit.FITS if code is failing else Fit.DIVERGED
+    assert checked(world, code, failed=True).status is fit
+    assert checked(counted(), shorter, failed=True).status is Fit.ENDED
 
 
 def test_the_replay_check_runs_a_cut_loop_up_to_the_frontier() -> None:

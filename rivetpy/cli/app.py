@@ -15,12 +15,18 @@ from rivetpy.cli.commands import (
     completions,
     destroy,
     dev,
+    doctor,
+    export,
+    fork,
     history,
+    import_,
+    init,
     queue,
     recover,
     replay,
     rewind,
     send,
+    serve,
     sleep,
     state,
     wake,
@@ -40,6 +46,7 @@ app = typer.Typer(
 )
 for command in (
     dev.dev,
+    serve.serve,
     send.send,
     call.call,
     actors.actors,
@@ -53,9 +60,14 @@ for command in (
     wake.wake,
     sleep.sleep,
     destroy.destroy,
+    fork.fork,
+    export.export,
+    import_.import_,
+    doctor.doctor,
+    init.init,
     completions.completions,
 ):
-    app.command(cls=QuickCommand)(command)
+    app.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)
 
 
 def _version(wanted: bool) -> None:

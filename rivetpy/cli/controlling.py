@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rivetpy.cli.asking import confirm
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_engine, require
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import visible, who
 from rivetpy.wire.jsonvalue import JsonObject
 
 #: So many locations are listed; the rest is a number.
@@ -33,16 +33,16 @@ def rewind_workflow(common: Common, actor: str, key: str, wanted: Rewinding) -> 
             print(visible(line))
         if wanted.dry_run:
             return
-        confirm(f"Rewind {_who(found)}?", wanted.yes)
+        confirm(f"Rewind {who(found)}?", wanted.yes)
         engine.workflow(found["actor_id"], "rewind", location=wanted.to)
-        print(visible(f"rewound {_who(found)}; back again: rivet rewind {_who(found)} --undo"))
+        print(visible(f"rewound {who(found)}; back again: rivet rewind {who(found)} --undo"))
 
 
 def undo_rewind(common: Common, actor: str, key: str, yes: bool) -> None:
     """Bring back the journal from before the last rewind, after asking."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
-        confirm(f"Undo the last rewind of {_who(found)}? What was recorded since then goes.", yes)
+        confirm(f"Undo the last rewind of {who(found)}? What was recorded since then goes.", yes)
         _tell(found, "undid the last rewind of", engine.workflow(found["actor_id"], "undo"))
 
 
@@ -57,9 +57,9 @@ def cancel_workflow(common: Common, actor: str, key: str, yes: bool) -> None:
     """End a workflow for good, after asking."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
-        confirm(f"Cancel the workflow of {_who(found)} for good, without rolling back?", yes)
+        confirm(f"Cancel the workflow of {who(found)} for good, without rolling back?", yes)
         engine.workflow(found["actor_id"], "cancel")
-        print(visible(f"cancelled {_who(found)}"))
+        print(visible(f"cancelled {who(found)}"))
 
 
 def wake_actor(common: Common, actor: str, key: str) -> None:
@@ -67,7 +67,7 @@ def wake_actor(common: Common, actor: str, key: str) -> None:
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         engine.wake(found["actor_id"])
-        print(visible(f"woke {_who(found)}"))
+        print(visible(f"woke {who(found)}"))
 
 
 def put_actor_to_sleep(common: Common, actor: str, key: str) -> None:
@@ -75,18 +75,12 @@ def put_actor_to_sleep(common: Common, actor: str, key: str) -> None:
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         engine.sleep(found["actor_id"])
-        print(visible(f"put {_who(found)} to sleep"))
-
-
-def _who(found: JsonObject) -> str:
-    from shlex import quote
-
-    return f"{quote(found['name'])} {quote(found['key'] or '/')}"
+        print(visible(f"put {who(found)} to sleep"))
 
 
 def _tell(found: JsonObject, what: str, answer: JsonObject) -> None:
     status = str(answer["workflowState"]).replace("_", " ")
-    print(visible(f"{what} {_who(found)}; its workflow is {status}"))
+    print(visible(f"{what} {who(found)}; its workflow is {status}"))
 
 
 def _planned(plan: JsonObject, to: str | None) -> Iterator[str]:

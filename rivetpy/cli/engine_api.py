@@ -45,9 +45,15 @@ class EngineApi:
                 return
             query["cursor"] = cursor
 
-    def find(self, name: str, key: Key) -> JsonObject | None:
-        """The actor of this name and key."""
-        actors = self._run(self._requests.actors(name=name, key=format_key(key)))["actors"]
+    def keys(self, name: str, limit: int) -> Iterator[str]:
+        """The keys of the newest actors of a name."""
+        for actor in self._run(self._requests.actors(name=name, limit=str(limit)))["actors"]:
+            yield actor["key"]
+
+    def find(self, name: str, key: Key, *, summary: bool = False) -> JsonObject | None:
+        """The actor of this name and key, with its summary if wanted."""
+        query = {"name": name, "key": format_key(key)} | ({"summary": "true"} if summary else {})
+        actors = self._run(self._requests.actors(**query))["actors"]
         return next(iter(actors), None)
 
     def at(self, name: str, key: Key) -> Target:
@@ -67,9 +73,21 @@ class EngineApi:
         """Put the actor away until something comes for it."""
         self._run(self._requests.sleep(actor))
 
+    def export(self, actor: str) -> bytes:
+        """The actor as a file."""
+        return self._run(self._requests.export(actor))
+
+    def restore(self, data: bytes, key: str | None) -> JsonObject:
+        """Make the actor of a file, under another key if given: the actor, and how much is in it."""
+        return self._run(self._requests.restore(data, key))
+
+    def fork(self, actor: str, key: str, location: str | None) -> JsonObject:
+        """Copy an actor to another key, as it was before an entry if given."""
+        return self._run(self._requests.fork(actor, key, location))
+
     def workflow(self, actor: str, verb: str, **given: Json) -> JsonObject:
         """Have a workflow go on differently: ``recover``, ``cancel``, ``rewind``, ``undo``."""
-        return self._run(self._requests.inspect(ById(actor), f"workflow/{verb}", method="POST", body=given))
+        return self._run(self._requests.inspect(actor, f"workflow/{verb}", method="POST", body=given))
 
     def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
         """Put a message into a queue."""
@@ -80,17 +98,23 @@ class EngineApi:
         return self._run(self._requests.action(actor, action, args))
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
-        return self._run(self._requests.inspect(ById(actor), what))
+        """One of the inspector's views: ``state``, ``queue``, ``summary``."""
+        return self._run(self._requests.inspect(actor, what))
 
-    def set_state(self, actor: str, state: Json) -> None:
-        """Replace the actor's state."""
-        self._run(self._requests.inspect(ById(actor), "state", method="PATCH", body={"state": state}))
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        query = {n: str(v) for n, v in (("limit", limit), ("since", since)) if v is not None}
+        return self._run(self._requests.inspect(actor, "workflow-history", query=query))
+
+    def set_state(self, actor: str, state: Json, revision: str) -> None:
+        """Replace the actor's state of this revision; ``actor.state_changed`` when it has another by now."""
+        body = {"state": state, "revision": revision}
+        self._run(self._requests.inspect(actor, "state", method="PATCH", body=body))
 
     def drop(self, actor: str, message: int | None) -> None:
         """Remove one waiting message, or all of them."""
-        route = "queue" if message is None else f"queue?id={message}"
-        self._run(self._requests.inspect(ById(actor), route, method="DELETE"))
+        which = None if message is None else {"id": str(message)}
+        self._run(self._requests.inspect(actor, "queue", method="DELETE", query=which))
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -16,8 +16,14 @@ _KINDS = {
     "WorkflowVersionCheckEntry": "version",
     "WorkflowRollbackCheckpointEntry": "rollback_checkpoint",
 }
-#: The workflow does nothing more by itself.
-STILL = frozenset({"completed", "failed", "cancelled", "diverged"})
+#: Kinds whose entries hold others; of those, the ones whose parts run side by side.
+FRAMES = frozenset({"loop", "join", "race", "block"})
+BRANCHING = frozenset({"join", "race"})
+#: Kinds that wait for something to happen.
+WAITING = frozenset({"message", "sleep"})
+#: The workflow came to an end; or it does nothing more with this code.
+ENDED = frozenset({"completed", "failed", "cancelled"})
+STILL = ENDED | {"diverged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,8 @@ class Line:
     reason: str | None
     #: The iteration a loop is in.
     iteration: int | None = None
+    #: What a message wait listens to; None: any queue.
+    queues: tuple[str, ...] | None = None
     #: Of a join or race, in the order they were given.
     branches: tuple[BranchLine, ...] = ()
     rolled_back_at: int | None = None
@@ -65,6 +73,26 @@ class Line:
     @property
     def location(self) -> str:
         return "/".join(self.parts)
+
+    @property
+    def begun_at(self) -> int:
+        """When the last attempt began, or the entry."""
+        return self.started_at or self.created_at
+
+    def ended_at(self, now: int) -> int:
+        """When it was done, so far."""
+        return now if self.completed_at is None else self.completed_at
+
+    @property
+    def working(self) -> bool:
+        """Whether it is a step whose body runs, as far as the journal tells."""
+        between = self.retry_at is not None and self.begun_at < self.retry_at
+        return self.kind == "step" and self.status == "pending" and self.attempts > 0 and not between
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to a bad end, or undoing it did."""
+        return self.status in {"failed", "exhausted"} or self.rollback_failure is not None
 
     @property
     def winner(self) -> str | None:
@@ -91,6 +119,11 @@ class Line:
             "rolledBackAt": self.rolled_back_at,
             "rollbackError": self.rollback_failure,
         }
+
+    @property
+    def stands(self) -> bool:
+        """Whether the workflow is at it: not done, and not a frame for others."""
+        return self.completed_at is None and self.kind not in FRAMES
 
 
 @dataclass(slots=True)
@@ -125,6 +158,15 @@ def read_lines(history: JsonObject | None) -> list[Line]:
     return sorted(lines, key=lambda line: line.seq)
 
 
+def newest(lines: list[Line], limit: int | None) -> list[Line]:
+    """The last so many entries, and the frames they are in."""
+    if limit is None or len(lines) <= limit:
+        return lines
+    last = lines[-limit:]
+    scopes = {line.parts[:depth] for line in last for depth in range(1, len(line.parts))}
+    return [line for line in lines[:-limit] if line.parts in scopes] + last
+
+
 def build_tree(lines: list[Line]) -> Node:
     """The entries as a tree; children stand in the order in which they were begun."""
     root = Node("")
@@ -157,6 +199,7 @@ def _line(entry: JsonObject, about: JsonObject, names: list[str]) -> Line:
         failure=about.get("failure"),
         reason=about.get("reason") or data.get("source"),
         iteration=data.get("iteration"),
+        queues=None if data.get("queues") is None else tuple(data["queues"]),
         branches=tuple(_branches(data)),
         rolled_back_at=about.get("rollbackCompletedAt"),
         rollback_failure=about.get("rollbackFailure"),

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rivetpy.config import DATABASE
+from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
+from rivetpy.engine.copy_routes import copy_json
 from rivetpy.engine.inspector import history_json, queue_json, state_json, summary_json
+from rivetpy.host import archive, copying
+from rivetpy.host.archive import Archive
+from rivetpy.host.files import Files
 from rivetpy.host.offline import view_rows
 from rivetpy.host.record import ENDED, unpack
 from rivetpy.host.view import ActorView
-from rivetpy.identity import Key
+from rivetpy.identity import Key, parse_key
 from rivetpy.store import ActorRow, Listing, Pairs
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow import layout
+from rivetpy.workflow.entries import Entry, IterationEntry
+from rivetpy.workflow.location import ancestors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +49,10 @@ class Journaled:
 class Offline:
     """One data directory. Every method raises StoreError when it can't be read."""
 
-    def __init__(self, directory: Path, namespace: str) -> None:
-        self._store = SqliteStore.open(directory / DATABASE, read_only=True)
+    def __init__(self, directory: Path, namespace: str, *, writable: bool = False) -> None:
+        """``writable`` is for who holds the directory's lock."""
+        self._store = SqliteStore.open(directory / DATABASE, read_only=not writable)
+        self._files = Files(directory / ACTOR_FILES)
         self._namespace = namespace
 
     def actors(self, name: str | None) -> Iterator[JsonObject]:
@@ -64,8 +74,37 @@ class Offline:
         return None if row is None else actor_json(row, awake=False)
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
+        """``state`` or ``queue`` of an actor, by its id."""
         return _VIEWS[what](self._view(self._row(actor)))
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal, or its newest entries; what changed ``since`` is not known here, so all of those."""
+        view = self._view(self._row(actor))
+        if view.workflow is None:
+            return {"size": 0} | history_json(view)
+        entries = [entry for entry in view.workflow.entries if not isinstance(entry, IterationEntry)]
+        shown = dataclasses.replace(view.workflow, entries=tuple(_newest(entries, limit)))
+        return {"size": len(entries)} | history_json(dataclasses.replace(view, workflow=shown))
+
+    def export(self, actor: str) -> bytes:
+        """The actor as a file, by its id."""
+        return asyncio.run(copying.read(self._store, self._files, self._row(actor))).pack()
+
+    def restore(self, data: bytes, key: str | None) -> JsonObject:
+        """Make the actor of a file, under another key if given: the actor, and how much is in it."""
+        given = archive.unpack(data)
+        return self._write(given, None if key is None else parse_key(key))
+
+    def fork(self, actor: str, key: str, location: str | None) -> JsonObject:
+        """Copy an actor to another key, as it was before an entry if given."""
+        given = asyncio.run(copying.read(self._store, self._files, self._row(actor)))
+        given, left_out = copying.forked(given, location, _now())
+        return self._write(given, parse_key(key)) | {"left_out": left_out}
+
+    def _write(self, given: Archive, key: Key | None) -> JsonObject:
+        return copy_json(
+            asyncio.run(copying.add(self._store, self._files, self._namespace, given, key, _now()))
+        )
 
     def close(self) -> None:
         """Let go of the file."""
@@ -92,4 +131,17 @@ class Offline:
         return view_rows(row, self._load(row).rows)
 
 
-_VIEWS = {"workflow-history": history_json, "state": state_json, "queue": queue_json}
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _newest(entries: list[Entry], limit: int | None) -> list[Entry]:
+    """The last so many entries, and those they are in."""
+    if limit is None or len(entries) <= limit:
+        return entries
+    newest = entries[-limit:]
+    scopes = {scope for entry in newest for scope, _ in ancestors(entry.location)}
+    return [entry for entry in entries[:-limit] if entry.location in scopes] + newest
+
+
+_VIEWS = {"state": state_json, "queue": queue_json}

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
+from rivetpy.cli.journal import Line
 from rivetpy.cli.render_standing import standing
 from rivetpy.cli.render_values import STYLES
-from rivetpy.cli.terminal import clip, columns
+from rivetpy.cli.terminal import columns, wrap
 from rivetpy.cli.text import visible
 from rivetpy.wire.jsonvalue import JsonObject
 
 
-def header(actor: JsonObject, history: JsonObject, width: int, now: int) -> Iterator[Text]:
-    """Who it is, and how its workflow stands."""
-    yield Text(clip(f"{actor['name']} {actor['key']}", width), "bold")
-    yield Text(clip(f"id {actor['actor_id']}, created {times.full(actor['create_ts'])}", width), "dim")
-    yield from standing(actor, history, width, now)
+def header(
+    actor: JsonObject, history: JsonObject, lines: Sequence[Line], width: int, now: int
+) -> Iterator[Text]:
+    """Who it is, how its workflow stands and why, and how much there is of it."""
+    yield from standing(actor, history, lines, width, now)
+    facts = f"{times.span(now - actor['create_ts'])} old, id {actor['actor_id']}"
+    size = max(len(lines), history.get("size", 0))
+    if lines:
+        latest = max(line.completed_at or line.begun_at for line in lines)
+        facts = f"{size} {'entry' if size == 1 else 'entries'}, latest {times.ago(latest, now)}, {facts}"
+    for text in wrap(facts, width, "  "):
+        yield Text(text, "dim")
 
 
-#: The columns: title, the narrowest and the widest it may be. The last one takes what is left.
+#: The columns: title, how much of a long text is shown at least, and at most. The last one takes what is left.
 _COLUMNS = (
-    ("NAME", 8, 24),
-    ("KEY", 4, 24),
-    ("STATUS", 8, 9),
-    ("WORKFLOW", 8, 12),
+    ("NAME", 20, 24),
+    ("KEY", 12, 24),
+    ("STATUS", 9, 9),
+    ("WORKFLOW", 12, 12),
     ("QUEUE", 5, 5),
     ("ENTRIES", 7, 7),
     ("AGE", 6, 6),
-    ("WAKES", 8, 9),
-    ("WAITS FOR", 9, 1000),
+    ("WAKES", 9, 9),
+    ("WAITS FOR", 16, 1000),
 )
+#: What is left out where there is no room for all, from the first on.
+_EXPENDABLE = ("AGE", "ENTRIES", "STATUS", "QUEUE", "WAKES", "WAITS FOR")
+_PLACES = {title: place for place, (title, _, _) in enumerate(_COLUMNS)}
+_SHORTEST = 8
 _STATUSES = (2, 3)
 _MEASURED = 100
 
@@ -72,24 +84,28 @@ def _cells(actor: JsonObject, now: int) -> tuple[str, ...]:
 
 
 def _sizes(lines: list[tuple[str, ...]], width: int) -> list[int]:
-    """As wide as the content, within each column's bounds; what doesn't fit is taken from the widest.
+    """As wide as the content, within each column's bounds; what doesn't fit is left out, or taken from the widest.
 
-    A column that nobody has anything in gets 0.
+    A column that nobody has anything in, or that is left out, gets 0.
     """
-    needed = [max((cell_len(line[i]) for line in lines), default=0) for i in range(len(_COLUMNS))]
-    lows = [
-        max(low, len(title)) if need or not lines else 0
-        for (title, low, _), need in zip(_COLUMNS, needed, strict=True)
-    ]
-    sizes = [
-        low and min(max(need, low), high)
-        for need, low, (_, _, high) in zip(needed, lows, _COLUMNS, strict=True)
-    ]
-    room = width - sum(map(bool, sizes)) + 1
-    while sum(sizes) > room:
-        spare = [size - low for size, low in zip(sizes, lows, strict=True)]
-        widest = max(range(len(sizes)), key=spare.__getitem__)
-        if not spare[widest]:
+    needed = [max((cell_len(line[i]) for line in lines), default=1) for i in range(len(_COLUMNS))]
+    wanted = list(zip(_COLUMNS, needed, strict=True))
+    lows = [need and max(len(title), min(need, least)) for (title, least, _), need in wanted]
+    sizes = [need and max(len(title), min(need, most)) for (title, _, most), need in wanted]
+    for title in _EXPENDABLE:
+        if _over(lows, width) <= 0:
             break
-        sizes[widest] -= 1
+        lows[_PLACES[title]] = sizes[_PLACES[title]] = 0
+    while _over(sizes, width) > 0:
+        spare = [size - low for size, low in zip(sizes, lows, strict=True)]
+        if max(spare) <= 0:  # names and keys themselves are too long
+            lows = [min(low, _SHORTEST) for low in lows]
+            spare = [size - low for size, low in zip(sizes, lows, strict=True)]
+        sizes[max(range(len(sizes)), key=spare.__getitem__)] -= 1
     return sizes
+
+
+def _over(sizes: list[int], width: int) -> int:
+    """By how many cells a line would be too long."""
+    shown = [size for size in sizes if size]
+    return sum(shown) + len(shown) - 1 - width

@@ -9,26 +9,29 @@ from rich.text import Text
 from rivetpy.cli import times
 from rivetpy.cli.journal import BranchLine, Line
 from rivetpy.cli.render_values import STYLES, error_lines, failure_lines, status_text, value_text
-from rivetpy.cli.terminal import clip
+from rivetpy.cli.terminal import clip, clip_left, unicode_out, wrap
 from rivetpy.cli.text import json_text, visible
 from rivetpy.wire.jsonvalue import JsonObject
+
+#: Where an error stands below its entry: behind the time.
+_UNDER = " " * 9
 
 
 def entry_line(line: Line, width: int, now: int) -> Iterator[Text]:
     """What `--follow` prints: time, location, kind, status, value; errors under it."""
-    at = line.completed_at or line.started_at or line.created_at
-    text = Text(f"{times.short(at, now)} ", "dim")
-    text.append(clip(line.location, width // 2), "bold")
-    text.append(f" {line.kind} ")
-    text.append(status_text(line), STYLES.get(status_text(line), ""))
+    at = line.completed_at or line.begun_at
+    text = Text(f"{times.short(at, now)} ", "dim", end="\n", no_wrap=True)
+    text.append(clip_left(line.location, width // 2), "bold")
+    text.append(f" {line.kind} ").append(status_text(line), STYLES.get(status_text(line), ""))
     if line.attempts > 1:
         text.append(f" after {line.attempts} attempts")
-    value = value_text(line, now)
-    if value and text.cell_len + 4 < width:
-        text.append(" " + clip(value, width - text.cell_len - 1))
+    text.append(" " + clip(value_text(line, now), width))
+    text.rstrip()
+    text.truncate(width, overflow="ellipsis" if unicode_out() else "crop")
     yield text
     for error in error_lines(line):
-        yield Text("         " + clip(error, width - 9), "red")
+        for part in wrap(error, width, _UNDER):
+            yield Text(part, "red")
 
 
 def entry_lines(line: Line, now: int) -> Iterator[Text]:

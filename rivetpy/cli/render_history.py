@@ -1,206 +1,185 @@
-"""The journal as a tree: a header, then a line per entry, with what failed under it."""
+"""The tree of a journal laid out in columns: as many as there is room for, the eye led to what stands or failed."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from rivetpy.cli import times
-from rivetpy.cli.journal import BranchLine, Line, Node
-from rivetpy.cli.render_values import (
-    STYLES,
-    branch_text,
-    error_lines,
-    failure_lines,
-    kind_text,
-    status_text,
-    value_text,
-)
-from rivetpy.cli.terminal import clip, columns, unicode_out
+from rivetpy.cli.journal import Line, Node
+from rivetpy.cli.outline import Row, Wanted, guides, rows
+from rivetpy.cli.render_values import STYLES, branch_text, kind_text, status_text, value_text
+from rivetpy.cli.terminal import clip, columns, unicode_out, wrap
 from rivetpy.cli.text import visible
+from rivetpy.cli.timeline import Timeline, timeline
 
-#: Finished iterations shown in full before the one that runs; older ones fold into a line with counts.
-SHOWN_ITERATIONS = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line of the tree before it is laid out; ``note`` stands for folded iterations or an error's text."""
-
-    guide: str
-    label: str
-    line: Line | None = None
-    branch: BranchLine | None = None
-    note: str = ""
-    style: str = ""
+#: So many lines decide how wide the columns are; those after them go out as they come.
+MEASURED = 1000
+#: What a value gets at least before a name is cut, and before a column is left out for it.
+_LEAST_VALUE, _GOOD_VALUE = 12, 20
+#: A timeline has so many cells, at least and at most.
+_LEAST_BAR, _MOST_BAR = 12, 32
+_MARGIN = 2
+#: Below this width attempts are only told when there were several.
+_NARROW = 60
+#: An error's text is cut after so many lines; `--entry` shows all of it.
+_NOTE_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Guides:
-    """What a tree is drawn with."""
+class Column:
+    """A column between an entry's name and its value; in a terminal that narrow it may be left out."""
 
-    tee: str
-    last: str
-    bar: str
-    more: str
+    title: str
+    below: int
 
 
-def guides() -> Guides:
-    return Guides("├─ ", "└─ ", "│  ", "…") if unicode_out() else Guides("|- ", "`- ", "|  ", "...")
+#: The order on the line; left out, where there is no room, from the one that may go first.
+_MIDDLE = (
+    Column("KIND", 80),
+    Column("STATUS", 60),
+    Column("TRY", 50),
+    Column("STARTED", 120),
+    Column("TOOK", 70),
+)
+_EXPENDABLE = tuple(sorted(_MIDDLE, key=lambda column: -column.below))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """How much is shown."""
+class Plan:
+    """Which columns there are, and how wide each is."""
 
-    #: Older iterations of a loop as one line.
-    fold: bool = True
-    #: All entries are there, so iterations that are missing were pruned.
-    whole: bool = True
-
-
-def rows(root: Node, wanted: Wanted) -> Iterator[Row]:
-    """The tree's lines, top down."""
-    for node in root.children.values():
-        yield from _rows(node, "", "", guides(), wanted)
-
-
-def _rows(node: Node, guide: str, indent: str, draw: Guides, wanted: Wanted) -> Iterator[Row]:
-    yield Row(guide, node.part, node.line, node.branch)
-    children = list(node.children.values())
-    yield from _errors(node, indent + (draw.bar if children else "   "))
-    hidden = _folded(children) if wanted.fold else []
-    gone = _pruned(node.line, children) if wanted.whole else ""
-    if gone:
-        yield Row(indent + draw.tee, draw.more, note=gone, style="dim")
-    if hidden:
-        yield Row(indent + draw.tee, draw.more, note=_count(hidden), style="dim")
-    for child in children[len(hidden) :]:
-        last = child is children[-1]
-        inner = indent + ("   " if last else draw.bar)
-        yield from _rows(child, indent + (draw.last if last else draw.tee), inner, draw, wanted)
-
-
-def _folded(children: list[Node]) -> list[Node]:
-    """The iterations that need no look: finished, and not the latest."""
-    iterations = [child for child in children if child.iteration is not None]
-    if len(iterations) != len(children):
-        return []
-    keep = SHOWN_ITERATIONS + 1
-    return iterations[:-keep] if len(iterations) > keep + 1 else []
-
-
-def _pruned(line: Line | None, children: list[Node]) -> str:
-    """Which iterations were deleted from the journal."""
-    if line is None or line.kind != "loop" or not children:
-        return ""
-    first = children[0].iteration
-    return f"{first} earlier iterations, pruned from the journal" if first else ""
-
-
-def _count(nodes: list[Node]) -> str:
-    """How many iterations and entries a fold holds, by status when not all is well."""
-    statuses: Counter[str] = Counter()
-    retries = 0
-    for node in nodes:
-        for line in node.walk():
-            statuses[line.status] += 1
-            retries += max(0, line.attempts - 1)
-    first, last = nodes[0].part, nodes[-1].part
-    by_status = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
-    extra = f", {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
-    return f"{first} to {last}: {len(nodes)} iterations, {by_status}{extra}"
-
-
-def _errors(node: Node, indent: str) -> Iterator[Row]:
-    """Why it failed, unless what failed stands below with its own reason."""
-    if any(line.failure is not None for child in node.children.values() for line in child.walk()):
-        return
-    failure = node.branch.failure if node.branch is not None else None
-    texts = [*(failure_lines(failure) if failure else ()), *(error_lines(node.line) if node.line else ())]
-    for text in texts:
-        yield Row(indent, "", note=text, style="red")
-
-
-#: Values are cut before names are, down to so many cells.
-_LEAST_VALUE = 12
-_TITLES = ("ENTRY", "KIND", "STATUS", "TRY", "STARTED", "TOOK", "VALUE")
+    entry: int
+    middle: dict[str, int]
+    timeline: Timeline | None
+    value: int
 
 
 def tree(root: Node, width: int, now: int, wanted: Wanted) -> Iterator[Text]:
     """The lines of the tree, ready to print; columns are as wide as they need to be, as far as there is room."""
-    laid = list(rows(root, wanted))
-    sizes = _sizes([row for row in laid if not row.note], width, now)
-    yield columns([(text, size, "dim") for text, size in zip(_TITLES, sizes, strict=True)])
-    for row in laid:
-        yield from _lay(row, sizes, width, now)
+    laid = rows(root, wanted)
+    measured = list(islice(laid, MEASURED))
+    plan = _plan([row for row in measured if not row.note], width, now)
+    yield _titles(plan)
+    for row in chain(measured, laid):
+        yield from _lay(row, plan, width, now)
 
 
-def _sizes(laid: list[Row], width: int, now: int) -> list[int]:
-    """The width of each column: entry and value share what the others leave."""
-    cells = [cells for row in laid if (cells := _cells(row, now)) is not None]
-    middle = [
-        max(len(title), *map(cell_len, column))
-        for title, column in zip(_TITLES[1:-1], _columns(cells)[:-1], strict=True)
-    ]
-    room = width - sum(middle) - len(_TITLES) + 1
+def _plan(laid: list[Row], width: int, now: int) -> Plan:
+    """Entry and value share what the others leave; the timeline gets what those two can spare."""
+    cells = [_cells(row, now) for row in laid]
     names = max((cell_len(row.guide) + cell_len(visible(row.label)) for row in laid), default=0)
-    values = max(map(cell_len, _columns(cells)[-1]), default=0)
-    entry = max(len(_TITLES[0]), min(names, room - min(values, _LEAST_VALUE)))
-    return [entry, *middle, max(0, room - entry)]
+    values = max((cell_len(each["VALUE"]) for each in cells), default=0)
+    middle = {
+        column.title: max(len(column.title), *(cell_len(each[column.title]) for each in cells), 0)
+        for column in _MIDDLE
+    }
+    if width < _NARROW and not any(each["TRY"] not in {"", "1"} for each in cells):
+        del middle["TRY"]
+    enough = min(names, width // 2) + min(values, _GOOD_VALUE)
+    for column in _EXPENDABLE:
+        if width < column.below and _room(width, middle) < enough:
+            middle.pop(column.title, None)
+    room = _room(width, middle)
+    entry = max(len("ENTRY"), min(names, room - min(values, _LEAST_VALUE)))
+    bar = min(_MOST_BAR, room - entry - max(len("VALUE"), min(values, 2 * _GOOD_VALUE)) - 1)
+    line = timeline((row.line for row in laid if row.line), bar, now) if bar >= _LEAST_BAR else None
+    return Plan(entry, middle, line, max(0, room - entry - (bar + 1 if line else 0)))
 
 
-def _columns(cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    return list(zip(*cells, strict=True)) if cells else [()] * (len(_TITLES) - 1)
+def _room(width: int, middle: dict[str, int]) -> int:
+    """What the middle columns leave for names and values, a space between them."""
+    return width - _MARGIN - sum(middle.values()) - len(middle) - 1
 
 
-def _cells(row: Row, now: int) -> tuple[str, ...] | None:
-    """What stands behind a name; None for a scope of which nothing is to tell."""
+def _titles(plan: Plan) -> Text:
+    cells = [("ENTRY", plan.entry), *((title, size) for title, size in plan.middle.items())]
+    if plan.timeline is not None:
+        spread = f"0 to {times.span(plan.timeline.end - plan.timeline.start)}"
+        cells.append((spread, plan.timeline.cells))
+    return _line("", [(text, size, "dim") for text, size in (*cells, ("VALUE", plan.value))])
+
+
+def _cells(row: Row, now: int) -> dict[str, str]:
+    """What stands behind a name, by column."""
     if row.branch is not None:
-        return ("branch", row.branch.status, "", "", "", branch_text(row.branch))
+        return _all(KIND="branch", STATUS=row.branch.status, VALUE=branch_text(row.branch))
     line = row.line
     if line is None:
-        return None
-    return (
-        kind_text(line),
-        status_text(line),
-        str(line.attempts) if line.attempts else "",
-        times.short(line.started_at or line.created_at, now),
-        _took(line),
-        value_text(line, now),
-    )
+        return _all()
+    return {
+        "KIND": kind_text(line),
+        "STATUS": status_text(line),
+        "TRY": str(line.attempts) if line.attempts else "",
+        "STARTED": times.short(line.begun_at, now),
+        "TOOK": _took(line, now),
+        "VALUE": value_text(line, now),
+    }
 
 
-def _lay(row: Row, sizes: list[int], width: int, now: int) -> Iterator[Text]:
+def _all(**some: str) -> dict[str, str]:
+    return dict.fromkeys([*(column.title for column in _MIDDLE), "VALUE"], "") | some
+
+
+def _lay(row: Row, plan: Plan, width: int, now: int) -> Iterator[Text]:
     """The line of a row; a name too long for its column has one of its own before it."""
+    room = width - _MARGIN - cell_len(row.guide)
     if row.note:
-        label = f"{row.label} " if row.label else ""
-        yield Text(row.guide + label + clip(row.note, width - cell_len(row.guide + label)), row.style)
+        told = [f"{row.label} {row.note}"] if row.label else wrap(row.note, room, most=_NOTE_LINES)
+        for text in told:
+            yield Text(" " * _MARGIN, end="\n").append(row.guide).append(clip(text, room), row.style)
         return
+    mark, style = _mark(row)
+    name, size = row.guide + clip(row.label, max(1, room)), plan.entry
+    if row.line is None and row.branch is None:
+        yield _line("", [(name, max(size, cell_len(name)), "dim")])
+        return
+    if cell_len(name) > size:
+        yield _line(mark, [(name, cell_len(name), style)])
+        mark, name = "", guides().under(row.guide)
+    yield _line(mark, [(name, size, style), *_behind(row, plan, now)])
+
+
+def _behind(row: Row, plan: Plan, now: int) -> Iterator[tuple[str, int, str]]:
+    """What stands behind a name: text, width and style of each column."""
     cells = _cells(row, now)
-    name = row.guide + clip(row.label, max(1, width - cell_len(row.guide)))
-    if cells is None or cell_len(name) > sizes[0]:
-        yield columns([(name, max(sizes[0], cell_len(name)), "dim" if cells is None else "")])
-        name = _under(row.guide)
-    if cells is None:
-        return
-    tries = "yellow" if row.line is not None and row.line.attempts > 1 else ""
-    won = "green" if row.branch is not None and row.branch.won else ""
-    styles = ("dim", STYLES.get(cells[1], ""), tries, "dim", "", won)
-    yield columns([(name, sizes[0], ""), *zip(cells, sizes[1:], styles, strict=True)])
+    status = cells["STATUS"]
+    won = row.branch is not None and row.branch.won
+    styles = {"STATUS": STYLES.get(status, ""), "TRY": "yellow" if cells["TRY"] not in {"", "1"} else ""}
+    for title, size in plan.middle.items():
+        yield cells[title], size, styles.get(title, "dim")
+    if plan.timeline is not None:
+        bar = plan.timeline.bar(row.line, now) if row.line is not None else ""
+        yield bar, plan.timeline.cells, styles["STATUS"]
+    value = cells["VALUE"]
+    if "STATUS" not in plan.middle and status != "completed":
+        value = f"{status}, {value}" if value else status
+    yield value, plan.value, "green" if won else ""
 
 
-def _under(guide: str) -> str:
-    """The guide of a second line of a row: what goes on below it."""
-    draw = guides()
-    return guide.replace(draw.tee, draw.bar).replace(draw.last, " " * len(draw.last))
+def _mark(row: Row) -> tuple[str, str]:
+    """What leads the eye to a row, before it and as its style: where the workflow stands, and what failed."""
+    line = row.line
+    if (line is not None and line.failed) or (row.branch is not None and row.branch.status == "failed"):
+        return ("✗" if unicode_out() else "x"), "bold red"
+    if line is not None and line.stands:
+        return ("→" if unicode_out() else ">"), "bold"
+    return "", ""
 
 
-def _took(line: Line) -> str:
-    if line.completed_at is None:
-        return ""
-    return times.span(line.completed_at - (line.started_at or line.created_at))
+def _line(mark: str, cells: list[tuple[str, int, str]]) -> Text:
+    """A line behind its margin; the mark is in the style of the name."""
+    line = Text(end="\n", no_wrap=True, overflow="ignore")
+    return line.append(mark.ljust(_MARGIN), cells[0][2] if mark else None).append_text(columns(cells))
+
+
+def _took(line: Line, now: int) -> str:
+    """How long the last attempt took, or how long it has been so far."""
+    if line.completed_at is not None:
+        return times.span(line.completed_at - line.begun_at)
+    waits_to_try = line.retry_at is not None and not line.working
+    return "" if waits_to_try else f"{times.span(now - line.begun_at)}+"

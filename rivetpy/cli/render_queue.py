@@ -12,14 +12,15 @@ from rivetpy.cli.terminal import clip, columns
 from rivetpy.cli.text import json_text
 from rivetpy.wire.jsonvalue import JsonObject
 
-_ID, _AGE = 8, 6
+_AGE = 6
 
 
 def queue_table(waiting: JsonObject, width: int, now: int) -> Iterator[Text]:
     """A line per message, oldest first, and how many there are."""
     messages = waiting["messages"]
     name = min(max([5, *(cell_len(message["name"]) for message in messages)]), width // 3)
-    sizes = (_ID, name, _AGE, width - _ID - name - _AGE - 3)
+    number = max([2, *(len(str(message["id"])) for message in messages)])
+    sizes = (number, name, _AGE, width - number - name - _AGE - 3)
     if messages:
         yield columns([(t, s, "dim") for t, s in zip(("ID", "QUEUE", "AGE", "BODY"), sizes, strict=True)])
     for message in messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rivetpy.cli import times
 from rivetpy.cli.journal import BranchLine, Line
@@ -28,7 +28,9 @@ STYLES = {
 
 def status_text(line: Line) -> str:
     """How far an entry is; what was undone is no longer simply completed."""
-    return line.status if line.rolled_back_at is None else "rolled back"
+    if line.rolled_back_at is not None:
+        return "rolled back"
+    return "running" if line.working else line.status
 
 
 def kind_text(line: Line) -> str:
@@ -41,13 +43,15 @@ def value_text(line: Line, now: int) -> str:
     if line.rolled_back_at is not None:
         was = "" if line.value is None else f", was {json_text(line.value)}"
         return f"at {times.short(line.rolled_back_at, now).strip()}{was}"
+    if line.working:
+        return ""
     if line.status == "pending" and line.retry_at is not None:
         return f"tries again {times.ahead(line.retry_at, now)}"
     if line.status == "pending" and line.deadline is not None:
         return f"{'wakes' if line.kind == 'sleep' else 'gives up'} {times.ahead(line.deadline, now)}"
     match line.kind:
         case "sleep":
-            return f"until {times.full(line.deadline)}" if line.deadline is not None else ""
+            return f"until {times.short(line.deadline, now).strip()}" if line.deadline is not None else ""
         case "loop" if line.status == "running":
             return f"iteration {line.iteration}" + (
                 "" if line.value is None else f", state {_json(line.value)}"
@@ -106,13 +110,18 @@ def error_lines(line: Line) -> Iterator[str]:
         yield from causes
 
 
+def queues_text(queues: Iterable[str] | None) -> str:
+    """What a wait listens to."""
+    return "any queue" if queues is None else " or ".join(queues)
+
+
 def _json(value: Json) -> str:
     return "" if value is None else json_text(value)
 
 
 def _messages(line: Line) -> str:
     if line.value is None:
-        return "nothing came in time" if line.status == "completed" else ""
+        return "nothing came in time" if line.status == "completed" else f"for {queues_text(line.queues)}"
     messages = line.value if isinstance(line.value, list) else [line.value]
     return ", ".join(f"{m['name']} {json_text(m['body'])}" for m in messages if isinstance(m, dict))
 

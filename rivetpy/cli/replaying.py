@@ -6,20 +6,23 @@ import asyncio
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rivetpy.cli.offline import Journaled, Offline
 from rivetpy.cli.problems import Problem
+from rivetpy.cli.sending import read_input
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import find_data, namespace_of, require
 from rivetpy.cli.text import json_text, visible
 from rivetpy.config import RegistryError, RegistryRef, find_registry, load_registry
 from rivetpy.errors import StoreError, did_you_mean
+from rivetpy.host import archive
 from rivetpy.host.replay import Fit, ReplayReport, check_replay
 from rivetpy.identity import format_key
+from rivetpy.store import ActorRow
 from rivetpy.wire.jsonvalue import JsonObject
 
 if TYPE_CHECKING:
@@ -38,12 +41,23 @@ class Wanted:
     name: str | None
     key: str | None
     registry: str | None
+    #: Whether to check failed ones too; who names one actor wants to know about that one.
+    failed: bool
     as_json: bool
+    #: An exported actor to check instead of those in the data directory.
+    file: str | None = None
+
+    @property
+    def one(self) -> bool:
+        """Whether one actor was named."""
+        return self.key is not None or self.file is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How one actor's journal and the code go together; ``status`` is fits, ended, no_workflow, or a problem."""
+    """How one actor's journal and the code go together; ``status`` is fits, ended, failed (not looked at),
+    no_workflow, or a problem.
+    """
 
     name: str
     key: str
@@ -73,13 +87,12 @@ def replay_journals(common: Common, wanted: Wanted) -> None:
     ref = _find(wanted.registry)
     counts: Counter[str] = Counter()
     bad = 0
-    with contextlib.closing(Offline(find_data(common, ref), namespace_of(common))) as offline:
-        journals = list(_chosen(offline, wanted)) if wanted.key is not None else _chosen(offline, wanted)
+    with _opened(common, wanted, ref) as journals:
         with contextlib.redirect_stdout(sys.stderr):  # what the user's code prints is not an answer
             registry = _load(ref)
         for journaled in journals:
             with contextlib.redirect_stdout(sys.stderr):
-                checked = asyncio.run(_check(registry, journaled))
+                checked = asyncio.run(_check(registry, journaled, wanted.failed))
             counts[checked.status] += 1
             bad += not checked.good
             _show(checked, wanted, common)
@@ -109,6 +122,21 @@ def _load(ref: RegistryRef) -> Registry:
         raise Problem(error.message, error.traceback) from None
 
 
+@contextlib.contextmanager
+def _opened(common: Common, wanted: Wanted, ref: RegistryRef) -> Iterator[Iterable[Journaled]]:
+    """The journals to check; what is named and not there is found before any code is imported."""
+    if wanted.file is not None:
+        yield [_read(wanted.file)]
+        return
+    with contextlib.closing(Offline(find_data(common, ref), namespace_of(common))) as offline:
+        yield list(_chosen(offline, wanted)) if wanted.one else _chosen(offline, wanted)
+
+
+def _read(file: str) -> Journaled:
+    actor = archive.unpack(read_input(file))
+    return Journaled(ActorRow(actor.id, "", actor.name, actor.key, actor.created_at), actor.rows)
+
+
 def _chosen(offline: Offline, wanted: Wanted) -> Iterator[Journaled]:
     if wanted.key is None or wanted.name is None:
         yield from offline.journals(wanted.name)
@@ -116,7 +144,7 @@ def _chosen(offline: Offline, wanted: Wanted) -> Iterator[Journaled]:
         yield offline.journal(require(offline, wanted.name, wanted.key)["actor_id"])
 
 
-async def _check(registry: Registry, journaled: Journaled) -> Checked:
+async def _check(registry: Registry, journaled: Journaled, failed: bool) -> Checked:
     row = journaled.row
     who = (row.name, format_key(row.key), row.id)
     definition = registry.actors.get(row.name)
@@ -127,7 +155,7 @@ async def _check(registry: Registry, journaled: Journaled) -> Checked:
         return Checked(*who, "not_in_registry", error=f"The registry has no actor {row.name!r}. {nearest}")
     try:
         async with asyncio.timeout(PATIENCE):
-            return _reported(who, await check_replay(definition, row, journaled.rows))
+            return _reported(who, await check_replay(definition, row, journaled.rows, failed=failed))
     except StoreError as error:
         return Checked(*who, "unreadable", error=error.message)
     except TimeoutError:
@@ -158,7 +186,7 @@ def _show(checked: Checked, wanted: Wanted, common: Common) -> None:
     """An object for each; for people only what needs a look, unless they asked about one."""
     if wanted.as_json:
         print(json_text(checked.as_json()), flush=True)
-    elif not checked.good or wanted.key is not None:
+    elif not checked.good or wanted.one:
         from rivetpy.cli.terminal import show, width
 
         show(_lines(checked, width()), common.color)
@@ -182,11 +210,13 @@ def _lines(checked: Checked, width: int) -> Iterator[Text]:
 
 def _sum_up(counts: Counter[str], wanted: Wanted) -> None:
     """How many were checked; beside the answers when those are for a program."""
-    if wanted.key is not None:
+    if wanted.one:
         return
     by_status = ", ".join(
         f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items(), reverse=True)
     )
     total = sum(counts.values())
     text = f"{total} checked" + (f": {by_status}" if total else ", there are no actors")
+    if counts[Fit.FAILED]:
+        text += " (not looked at; --failed checks them too)"
     print(text, file=sys.stderr if wanted.as_json else sys.stdout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.target import QUEUE, find_actor
-from rivetpy.cli.text import json_text, visible
+from rivetpy.cli.text import json_text, visible, who
 from rivetpy.client.requests import Target
 from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.bodies import QueueSend
-from rivetpy.wire.jsonvalue import Value
+from rivetpy.wire.jsonvalue import JsonObject, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,31 @@ class Letter:
         cls, engine: EngineApi, queue: str, actor: str | None, key: str, idempotency_key: str | None
     ) -> Letter:
         """Find the actor; the first message makes it when it isn't there. Raises UsageProblem."""
-        name = find_actor(engine.metadata(), QUEUE, queue, actor)
+        metadata = engine.metadata()
+        name = find_actor(metadata, QUEUE, queue, actor)
         parts = parse_key(key)
+        if metadata["actorNames"][name]["metadata"].get("workflow"):
+            _warn_of_an_end(engine.find(name, parts, summary=True))
         return cls(engine.at(name, parts), name, format_key(parts), queue, idempotency_key)
+
+
+#: A workflow that receives nothing, by its status; what to do about it takes the actor.
+_ENDED = {
+    "completed": "completed; nothing receives this. To run it again: rivet rewind {}",
+    "failed": "failed; this waits until it goes on: rivet recover {}",
+    "cancelled": "was cancelled; nothing receives this",
+    "diverged": "does not fit the code any more; this waits until it does: rivet history {}",
+}
+
+
+def _warn_of_an_end(found: JsonObject | None) -> None:
+    """A message to a workflow that stands still is stored all the same, but its sender may want to know."""
+    status = None if found is None else found["summary"].get("workflowStatus")
+    if found is not None and status in _ENDED:
+        print(
+            visible(f"note: the workflow of {who(found)} {_ENDED[status].format(who(found))}"),
+            file=sys.stderr,
+        )
 
 
 def read_bodies(words: Sequence[str], file: Path | None) -> list[Value]:
@@ -75,7 +96,7 @@ def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout
     if not wait:
         print(visible(f"sent to {letter.actor} {letter.key}"))
     elif reply.status == "timedOut":
-        where = f"{shlex.quote(letter.actor)} {shlex.quote(letter.key)}"
+        where = who({"name": letter.actor, "key": letter.key})
         raise Problem(f"The message is stored, but was not handled in time. See: rivet history {where}")
     else:
         print(json_text(jsonvalue.to_json(reply.response)))

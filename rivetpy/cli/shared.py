@@ -80,21 +80,3 @@ def with_common(command: Callable[Concatenate[Common, P], None]) -> Callable[...
     run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
     return run
-
-
-Name = Annotated[str, typer.Argument(metavar="ACTOR", help="The actor's name.", show_default=False)]
-KeyText = Annotated[
-    str,
-    typer.Argument(metavar="KEY", help=r"Its key; a compound one as org/room, \/ for a slash in a part."),
-]
-KeyOption = Annotated[
-    str, typer.Option("--key", metavar="KEY", help=r"The actor's key; a compound one as org/room.")
-]
-ActorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--actor", metavar="NAME", help="The actor's name, when several have it.", show_default=False
-    ),
-]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]

@@ -39,7 +39,27 @@ class Source(Protocol):
         ...
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
+        """``state`` or ``queue`` of an actor, by its id."""
+        ...
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        ...
+
+    def export(self, actor: str) -> bytes:
+        """The actor as a file, by its id."""
+        ...
+
+
+class Keeper(Source, Protocol):
+    """What the commands that copy actors write to."""
+
+    def restore(self, data: bytes, key: str | None) -> JsonObject:
+        """Make the actor of a file, under another key if given: the actor, and how much is in it."""
+        ...
+
+    def fork(self, actor: str, key: str, location: str | None) -> JsonObject:
+        """Copy an actor to another key, as it was before an entry if given."""
         ...
 
 
@@ -87,6 +107,29 @@ def open_source(common: Common) -> Iterator[Source]:
     print(f"no engine is running; reading {place.directory}", file=sys.stderr)
     with contextlib.closing(Offline(place.directory, namespace_of(common))) as offline:
         yield offline
+
+
+@contextlib.contextmanager
+def open_keeper(common: Common) -> Iterator[Keeper]:
+    """The running engine, else the data directory, taken for as long as the block. Raises Problem, `StoreError`."""
+    place = _place(common)
+    endpoint = _answering(place, common)
+    if endpoint is not None:
+        with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
+            yield engine
+        return
+    if place.directory is None or (place.endpoint_named and not place.directory_named):
+        raise Problem(_no_engine(place))
+    from rivetpy.cli.offline import Offline
+    from rivetpy.store.lock import DataLock
+
+    lock = DataLock.acquire(place.directory, 0)
+    try:
+        print(f"no engine is running; writing to {place.directory}", file=sys.stderr)
+        with contextlib.closing(Offline(place.directory, namespace_of(common), writable=True)) as offline:
+            yield offline
+    finally:
+        lock.release()
 
 
 def find_data(common: Common, ref: RegistryRef) -> Path:

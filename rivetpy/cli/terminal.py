@@ -22,18 +22,22 @@ def show(lines: Iterable[Text], color: Color) -> None:
         for line in lines:
             sys.stdout.write(f"{line.plain}\n")
         return
-    out = Console(
+    out = console(color)
+    for line in lines:
+        out.print(line, soft_wrap=True)
+
+
+def console(color: Color) -> Console:
+    """Standard output for what rich draws: as wide as it is at each moment, nothing in texts interpreted."""
+    return Console(
         file=sys.stdout,
-        width=width(),
         force_terminal=True,
-        color_system="standard",
+        color_system="standard" if color.on() else None,
         highlight=False,
         markup=False,
         emoji=False,
         legacy_windows=False,
     )
-    for line in lines:
-        out.print(line, soft_wrap=True)
 
 
 def width() -> int:
@@ -58,11 +62,31 @@ def clip(text: str, cells: int) -> str:
     return set_cell_size(shown, cells - 1) + mark if cells > 0 else ""
 
 
-def wrap(text: str, cells: int, indent: str = "") -> list[str]:
-    """User text made visible and broken at words into lines of so many cells, ``indent`` before each."""
+def clip_left(text: str, cells: int) -> str:
+    """The same, cut at its beginning: of a place in a tree the end tells most."""
+    shown = visible(text)
+    if cell_len(shown) <= cells:
+        return shown
+    mark = "…" if unicode_out() else "~"
+    while cell_len(shown) > cells - 1:
+        shown = shown[max(1, (cell_len(shown) - cells) // 2) :]
+    return mark + shown
+
+
+def wrap(text: str, cells: int, indent: str = "", most: int | None = None) -> list[str]:
+    """User text made visible and broken at words into lines of so many cells, ``indent`` before each.
+
+    A text that begins with spaces keeps them on all its lines. ``most``: after so many lines it is cut.
+    """
+    indent += " " * (len(text) - len(text.lstrip(" ")))
+    room = max(cells - cell_len(indent), 1)
+    if most is not None:
+        text = text[: 4 * cells * most]
     # The console is asked for nothing but its defaults.
-    lines = Text(visible(text)).wrap(Console(width=cells), cells - len(indent))
-    return [indent + line.plain.rstrip() for line in lines]
+    lines = [line.plain.rstrip() for line in Text(visible(text.lstrip(" "))).wrap(Console(width=cells), room)]
+    if most is not None and len(lines) > most:
+        lines = [*lines[: most - 1], clip(lines[most - 1] + " " * room + ".", room)]
+    return [indent + line for line in lines]
 
 
 def pad(text: str, cells: int) -> str:

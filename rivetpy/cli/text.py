@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import unicodedata
 from pathlib import Path
 
-from rivetpy.wire.jsonvalue import Json
+from rivetpy.wire.jsonvalue import Json, JsonObject
 
 #: Control characters, half characters, and what prints nothing yet turns the text around it (Trojan source).
 _HIDDEN = frozenset({"Cc", "Cs", "Cf", "Zl", "Zp"})
@@ -22,6 +23,11 @@ def visible(text: str) -> str:
     if text.isprintable():  # no control, format or surrogate character: the usual case
         return text
     return "".join(map(_shown, text))
+
+
+def who(actor: JsonObject) -> str:
+    """An actor (wire 4) as a command names it."""
+    return f"{shlex.quote(actor['name'])} {shlex.quote(actor['key'] or '/')}"
 
 
 def near(site: str) -> str:

@@ -50,8 +50,13 @@ def until(ms: int, now: int) -> str:
 
 
 def ahead(ms: int, now: int) -> str:
-    """The same, with what matters first: ``in 4.2s (12:00:05)``."""
-    return f"in {span(ms - now)} ({full(ms)})" if ms > now else "now"
+    """The same, shorter and with what matters first: ``in 4.2s (12:00:05)``."""
+    return f"in {span(ms - now)} ({short(ms, now).strip()})" if ms > now else "now"
+
+
+def ago(ms: int, now: int) -> str:
+    """How long ago: ``4.2s ago``, ``just now``."""
+    return f"{span(now - ms)} ago" if now - ms >= 1000 else "just now"
 
 
 def _near(ms: int) -> tuple[dt.datetime, int]:

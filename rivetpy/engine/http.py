@@ -20,6 +20,8 @@ log = logging.getLogger("rivetpy.engine")
 T = TypeVar("T")
 Headers = list[tuple[bytes, bytes]]
 
+#: Seconds for a request's whole body.
+BODY_TIME = 120.0
 JSON = b"application/json"
 TEXT = b"text/plain; charset=utf-8"
 
@@ -93,11 +95,21 @@ def raw_path(request: HTTPConnection) -> bytes:
 async def read_body(request: Request, limit: int) -> bytes:
     """The request's body; no more than ``limit`` bytes are ever held.
 
-    Raises RivetError ``message.incoming_too_long``, or ClientDisconnect.
+    Raises RivetError ``message.incoming_too_long``, ``guard.request_timeout``, or ClientDisconnect.
     """
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or len(declared) > 15 or int(declared) > limit:
         raise _too_long(limit)
+    try:
+        async with asyncio.timeout(BODY_TIME):
+            return await _read_stream(request, limit)
+    except TimeoutError:
+        raise RivetError(
+            "guard", "request_timeout", f"The body took longer than {BODY_TIME:g} s to arrive.", status=408
+        ) from None
+
+
+async def _read_stream(request: Request, limit: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         if len(body) + len(chunk) > limit:

@@ -11,6 +11,8 @@ from collections.abc import Generator
 import uvicorn
 from starlette.applications import Starlette
 
+from rivetpy.engine.protocols import Clients, HttpProtocol, Times, WebSocketProtocol
+
 #: Seconds that requests in progress get after the stop.
 GRACE = 10.0
 #: Seconds that cancelled requests get to say so.
@@ -25,8 +27,9 @@ MAX_FRAME = 1024 * 1024
 class _Server(uvicorn.Server):
     """Signals are the business of whoever called."""
 
-    def __init__(self, config: uvicorn.Config, started: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, started: asyncio.Event, times: Times) -> None:
         super().__init__(config)
+        self.server_state = Clients(times)
         self._accepting = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -45,12 +48,13 @@ async def serve(
     *,
     stop: asyncio.Event | None = None,
     started: asyncio.Event | None = None,
+    times: Times | None = None,
 ) -> None:
     """Serve on a listening socket until ``stop`` is set or the caller is cancelled; then end gracefully.
 
-    Requests in progress get ``grace`` seconds. ``started`` is set once connections are accepted. The socket
-    is duplicated, so the caller's stays open for whoever serves next. What the application raises at start
-    or stop is raised here.
+    Requests in progress get ``grace`` seconds; ``times`` are what clients may take. ``started`` is set once
+    connections are accepted. The socket is duplicated, so the caller's stays open for whoever serves next. What the
+    application raises at start or stop is raised here.
     """
     config = uvicorn.Config(
         app,
@@ -60,12 +64,13 @@ async def serve(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
-        ws="websockets-sansio",
+        http=HttpProtocol,
+        ws=WebSocketProtocol,
         ws_max_size=max(MAX_FRAME, app.state.longest_message + 1),
         ws_per_message_deflate=False,
     )
     async with app.router.lifespan_context(app):
-        server = _Server(config, started or asyncio.Event())
+        server = _Server(config, started or asyncio.Event(), times or Times())
         serving = asyncio.create_task(server.serve([_without_delay(sock)]))
         stopping = asyncio.create_task((stop or asyncio.Event()).wait())
         try:

@@ -11,7 +11,7 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError
-from rivetpy.host.statecell import StateCell, no_state
+from rivetpy.host.statecell import StateCell, no_state, problems, revision
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.unbroken import finished
 from rivetpy.workflow import layout
@@ -140,9 +140,26 @@ class Core:
             batch.puts[layout.STATE] = data
             self.cell.data = data
 
-    async def replace_state(self, plain: Value) -> None:
-        """Take another state. Raises `EncodeError`, or RivetError ``actor.state_invalid``."""
-        self._cell().replace(plain)
+    async def replace_state(self, plain: Value, seen: str | None = None) -> None:
+        """Take another state, if the one that is there still has the `revision` that was ``seen``.
+
+        Raises `EncodeError`, or RivetError ``actor.invalid_request``, ``actor.state_changed``.
+        """
+        cell = self._cell()
+        if seen is not None and seen != revision(codec.reread(cell.value)[1]):
+            raise RivetError(
+                "actor",
+                "state_changed",
+                f"The state of {self.row.name!r} was changed by somebody else meanwhile. Look at it again.",
+                status=409,
+            )
+        try:
+            cell.replace(plain)
+        except RivetError as error:
+            if error.code != "state_invalid":
+                raise
+            problem = f"This is no state of {self.row.name!r}: {problems(error.__cause__ or error)}."
+            raise RivetError("actor", "invalid_request", problem, status=400) from error
         await self.write_state()
 
     async def write_state(self, along: Callable[[Batch], None] = lambda batch: None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from typing import NoReturn, TypeVar
 
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
+from rivetpy.host.bounded import bounded
 from rivetpy.unbroken import finished
 from rivetpy.workflow import abilities
 
@@ -22,6 +23,11 @@ Rows = list[dict[str, Value]]
 
 #: SQLite blocks: it gets threads of its own.
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="rivet-db")
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Await what blocks on a database."""
+    return await finished(asyncio.get_running_loop().run_in_executor(_threads, work))
 
 
 @dataclass(eq=False, slots=True)
@@ -54,6 +60,14 @@ class Database(abilities.Database):
             return await self._execute(sql, args)
         async with self._turn:
             return await self._execute(sql, args)
+
+    async def query(self, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        """A statement of whoever looks in from outside: within bounds, and outside of every transaction.
+
+        Raises RivetError ``db.refused`` with what SQLite says.
+        """
+        async with self._turn:
+            return await self._in_thread(lambda: bounded(self._opened(), sql, args))
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -106,7 +120,7 @@ class Database(abilities.Database):
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         async with self._busy:  # until the thread is done, also for a caller that is cancelled
-            return await finished(asyncio.get_running_loop().run_in_executor(_threads, work))
+            return await in_thread(work)
 
     def _rows(self, sql: str, args: tuple[Value, ...]) -> Rows:
         named = len(args) == 1 and isinstance(args[0], Mapping)
@@ -153,12 +167,18 @@ class NoDatabase(abilities.Database):
     async def execute(self, sql: str, *args: Value) -> Rows:
         raise self._error()
 
+    async def query(self, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        raise self._error()
+
     def transaction(self) -> NoReturn:
         raise self._error()
 
     def _error(self) -> RivetError:
         return RivetError(
-            "db", "not_enabled", f"Actor {self._name!r} has no database; define it with actor(db=True)."
+            "db",
+            "not_enabled",
+            f"Actor {self._name!r} has no database; define it with actor(db=True).",
+            status=400,
         )
 
     async def close(self) -> None:

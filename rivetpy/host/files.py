@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -32,6 +35,30 @@ class Files:
             for suffix in ("", "-wal", "-shm"):
                 (directory / f"{actor_id}{_SUFFIX}{suffix}").unlink(missing_ok=True)
 
+    def read(self, actor_id: str) -> bytes | None:
+        """An actor's database as it is committed now, also while the actor uses it; None: it has none. Blocks."""
+        path = self._path(actor_id)
+        if not path.is_file():
+            return None
+        with contextlib.closing(sqlite3.connect(path, timeout=10)) as db:
+            return db.serialize()
+
+    def write(self, actor_id: str, data: bytes) -> None:
+        """Give a new actor a database. Blocks. Raises ValueError when it is none, or damaged."""
+        path = self._path(actor_id)
+        try:
+            path.write_bytes(data)
+            path.chmod(0o600)
+            problem = problem_of(path)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        except BaseException:
+            self.forget(actor_id)
+            raise
+        if problem is not None:
+            self.forget(actor_id)
+            raise ValueError(problem)
+
     def left_behind(self) -> list[str]:
         """Ids of all actors that have a file."""
         if self._directory is None or not self._directory.is_dir():
@@ -57,3 +84,13 @@ class Files:
             return Path(self._temporary) / f"{actor_id}{_SUFFIX}"
         self._directory.mkdir(parents=True, exist_ok=True)
         return self._directory / f"{actor_id}{_SUFFIX}"
+
+
+def problem_of(path: Path) -> str | None:
+    """What is wrong with a database. Blocks."""
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        return str(error)
+    return None if found == "ok" else str(found)

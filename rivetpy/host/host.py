@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal
 
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
-from rivetpy.host import control, lifecycle
+from rivetpy.host import control, copying, lifecycle
+from rivetpy.host.archive import Archive
 from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
+from rivetpy.host.context import ActorContext
 from rivetpy.host.control import Rewind
+from rivetpy.host.copying import Copy
+from rivetpy.host.database import Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.parts import Outside
+from rivetpy.host.planned import Plans, planned
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
-from rivetpy.identity import Key, format_key
-from rivetpy.store import ActorRow, Listing, Page
+from rivetpy.host.watching import Told
+from rivetpy.identity import Key
+from rivetpy.store import ActorRow, Listing, Page, Pairs
+from rivetpy.workflow import layout
 
+#: With so many rows an actor is looked at in a thread.
+MANY = 2000
 RawHook = Literal["on_request", "on_websocket"]
 
 
@@ -35,7 +47,7 @@ class Host(Residence):
         """Make a new actor. Raises RivetError ``actor.duplicate_key``, ``actor.not_configured``."""
         row, created = await self._tasks.finish(self._find_or_create((namespace, name, key), input))
         if not created:
-            raise _duplicate(row)
+            raise copying.duplicate_key(row)
         return row
 
     async def get_or_create(
@@ -93,6 +105,7 @@ class Host(Residence):
         """
         async with self._busy(actor_id) as instance:
             conn = await connect(instance.parts, params, send)
+            conn.lasting = True
             connection = Connection(actor_id, conn, instance.parts.conns, self._busy)
         conn.on_disconnect = lambda: self._tasks.start(connection.close())
         return connection
@@ -107,10 +120,10 @@ class Host(Residence):
                 raise RivetError("actor", "not_found", f"Actor {instance.name!r} has no {hook}.")
             return await lifecycle.hook(instance.parts, hook, subject, conn=conn)
 
-    async def set_state(self, actor_id: str, state: Value) -> None:
-        """Replace an actor's state."""
+    async def set_state(self, actor_id: str, state: Value, seen: str | None = None) -> None:
+        """Replace an actor's state, if it still has the revision that was ``seen``; see `Core.replace_state`."""
         async with self._busy(actor_id) as instance:
-            await instance.core.replace_state(state)
+            await instance.core.replace_state(state, seen)
 
     async def drop_messages(self, actor_id: str, ids: Collection[int] | None) -> int:
         """Delete waiting messages of an actor (None: all); how many."""
@@ -126,9 +139,86 @@ class Host(Residence):
         """What there is to see of an actor; wakes nothing."""
         instance = self._awake.get(actor_id)
         if instance is not None:
-            return instance.view()
+            view = instance.view()
+        else:
+            row = await self._live_row(actor_id)
+            view = await self._view_rows(row, await self._store.load(actor_id))
+        conns = self._conns.get(actor_id)
+        return view if conns is None else dataclasses.replace(view, connections=conns.view())
+
+    async def _view_rows(self, row: ActorRow, rows: Pairs) -> ActorView:
+        if len(rows) < MANY:
+            return view_rows(row, rows)
+        return await asyncio.to_thread(view_rows, row, rows)  # other actors go on meanwhile
+
+    async def inspector_token(self, actor_id: str) -> str:
+        """What opens the actor's inspector. Raises RivetError ``actor.not_found``."""
+        await self._live_row(actor_id)
+        if actor_id not in self._tokens:
+            token = await self._stored_token(actor_id)
+            if token is None:  # made by an older release; waking gives it one
+                await self._wake(actor_id)
+                token = await self._stored_token(actor_id)
+            assert token is not None
+            self._tokens[actor_id] = token.decode()
+        return self._tokens[actor_id]
+
+    async def _stored_token(self, actor_id: str) -> bytes | None:
+        return dict(await self._store.load(actor_id)).get(layout.TOKEN)
+
+    async def planned(self, actor_id: str) -> Plans:
+        """An actor's calls to come; wakes nothing."""
+        instance = self._awake.get(actor_id)
+        if instance is not None:
+            table = instance.parts.table
+            return planned(table.items(layout.CALL) + table.items(layout.CRON))
+        await self._live_row(actor_id)
+        return planned(await self._store.load(actor_id))
+
+    async def unplan(self, actor_id: str, kind: str, id: str) -> bool:
+        """Make a call to come (``at``) or a job (``cron``, ``every``) no more; whether there was one."""
+        async with self._busy(actor_id) as instance:
+            context = ActorContext(instance.parts)
+            return await (context.schedule.cancel(id) if kind == "at" else context.cron.delete(id))
+
+    def watching(self, actor_id: str, told: Told) -> AbstractContextManager[None]:
+        """Be told of an actor's changes for as long as a ``with`` block."""
+        return self._store.watching(actor_id, told)
+
+    async def query(self, actor_id: str, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        """Run one statement of a person's on an actor's own database; see `Database.query`."""
+        async with self._busy(actor_id) as instance:
+            return await instance.parts.db.query(sql, args)
+
+    # -- copies ------------------------------------------------------------------------------------------
+
+    async def export(self, actor_id: str) -> Archive:
+        """The whole durable life of an actor; wakes nothing."""
+        return await copying.read(self._store, self._files, await self._live_row(actor_id))
+
+    async def restore(self, namespace: str, archive: Archive, key: Key | None = None) -> Copy:
+        """Make the actor of an archive, under another ``key`` if given; it sleeps until something comes for it.
+
+        Raises RivetError ``actor.duplicate_key``, ``actor.not_configured``, ``archive.damaged``.
+        """
+        self.registry.get(archive.name)
+        return await self._tasks.finish(self._add(namespace, archive, key))
+
+    async def fork(self, actor_id: str, key: Key, location: str | None = None) -> Copy:
+        """Copy an actor to another key, as it was before an entry if given; it sleeps until something comes for it.
+
+        Raises RivetError ``actor.duplicate_key``, ``workflow.entry_not_found``.
+        """
         row = await self._live_row(actor_id)
-        return view_rows(row, await self._store.load(actor_id))
+        archive = await copying.read(self._store, self._files, row)
+        archive, left_out = copying.forked(archive, location, self._clock.now())
+        copy = await self._tasks.finish(self._add(row.namespace, archive, key))
+        return dataclasses.replace(copy, left_out=left_out)
+
+    async def _add(self, namespace: str, archive: Archive, key: Key | None) -> Copy:
+        self._refuse_when_stopping()
+        async with self._lock((namespace, archive.name, archive.key if key is None else key)):
+            return await copying.add(self._store, self._files, namespace, archive, key, self._clock.now())
 
     # -- control of a workflow ---------------------------------------------------------------------------
 
@@ -163,13 +253,3 @@ class Host(Residence):
     async def cancel(self, actor_id: str) -> None:
         """End a workflow for good, without a rollback. Raises RivetError ``workflow.ended``."""
         await self._controlled(actor_id, lambda row, rows: (control.cancel(row, rows), None), forced=True)
-
-
-def _duplicate(row: ActorRow) -> RivetError:
-    key = format_key(row.key)
-    return RivetError(
-        "actor",
-        "duplicate_key",
-        f"Actor key '{key}' already in use for actor '{row.id}'",
-        {"existing_actor_id": row.id, "key": key},
-    )

@@ -217,7 +217,8 @@ class Instance:
             waits = self.run.waits if self.run is not None else ()
             workflow = workflow_view(self.record, self.status, waits, self.journal)
         state = None if core.cell is None else codec.reread(core.cell.value)[1]
-        return ActorView(core.row, True, state, tuple(self.queues.mailbox.messages()), workflow)
+        queue = tuple(self.queues.mailbox.messages())
+        return ActorView(core.row, True, state, queue, workflow, core.cell is not None)
 
     # -- the workflow's life -----------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ def view_rows(row: ActorRow, rows: Sequence[tuple[bytes, bytes]]) -> ActorView:
         state=codec.decode(stored[layout.STATE]) if layout.STATE in stored else None,
         queue=tuple(unpack_message(value) for key, value in rows if key.startswith(layout.MESSAGE)),
         workflow=None if record is None else workflow_view(record, record.status, record.waits, journal),
+        has_state=layout.STATE in stored,
     )
 
 

@@ -12,11 +12,11 @@ from rivetpy import codec
 from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
-from rivetpy.host.record import ENDED, unpack
+from rivetpy.host.record import ENDED, WorkflowStatus, unpack
 from rivetpy.store import ActorRow, Batch
 from rivetpy.workflow import layout, runner
 from rivetpy.workflow.context import bind
-from rivetpy.workflow.entries import Message
+from rivetpy.workflow.entries import Kind, Message
 from rivetpy.workflow.events import Event
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
@@ -34,6 +34,8 @@ class Fit(enum.StrEnum):
     DIVERGED = "diverged"
     NO_WORKFLOW = "no_workflow"
     ENDED = "ended"
+    #: Not looked at; a recover would have it go on.
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,21 @@ class ReplayReport:
     error: Failure | None = None
 
 
-async def check_replay(definition: ActorDefinition, row: ActorRow, rows: Rows) -> ReplayReport:
-    """Replay a journal against a definition's workflow: no body runs, nothing is written, sent or waited for."""
+async def check_replay(
+    definition: ActorDefinition, row: ActorRow, rows: Rows, *, failed: bool = False
+) -> ReplayReport:
+    """Replay a journal against a definition's workflow: no body runs, nothing is written, sent or waited for.
+
+    ``failed``: also one that failed, and will go on only if somebody recovers it.
+    """
     stored = dict(rows)
     if definition.run is None or layout.WORKFLOW not in stored:
         return ReplayReport(Fit.NO_WORKFLOW)
     journal = Journal(row.id, [item for item in rows if item[0].startswith(layout.JOURNAL)])
-    entries = sum(1 for _ in journal)
-    if unpack(stored[layout.WORKFLOW]).status in ENDED:
-        return ReplayReport(Fit.ENDED, entries)
+    entries = sum(entry.kind is not Kind.ITERATION for entry in journal)
+    status = unpack(stored[layout.WORKFLOW]).status
+    if status in ENDED and not (failed and status is WorkflowStatus.FAILED):
+        return ReplayReport(Fit.FAILED if status is WorkflowStatus.FAILED else Fit.ENDED, entries)
     run = Run(bind(definition.run.function), journal, _Nowhere(definition, row, stored))
     outcome = await runner.check(run)
     if isinstance(outcome, Diverged):

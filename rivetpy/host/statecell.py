@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, RivetError
@@ -33,6 +35,20 @@ class StateCell:
     def replace(self, plain: Value) -> None:
         """Take another state, checked against the actor's model."""
         self.value = self._shape.restore(codec.reread(plain)[1])
+
+
+def revision(plain: Value) -> str:
+    """A mark of what a state holds: who changes it by hand says which one they had before them."""
+    return hashlib.sha256(codec.encode(plain)).hexdigest()[:16]
+
+
+def problems(error: BaseException) -> str:
+    """What a model's validation found, in one line."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    return "; ".join(f"{'.'.join(map(str, each['loc'])) or '$'}: {each['msg']}" for each in error.errors())
 
 
 def no_state(name: str) -> RivetError:

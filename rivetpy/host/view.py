@@ -36,6 +36,17 @@ class WorkflowView:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """A client that is connected, for one call or (``lasting``) until it leaves."""
+
+    id: str
+    params: Value
+    state: Value
+    subscriptions: int
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ActorView:
     """Everything there is to see of one actor."""
 
@@ -44,3 +55,7 @@ class ActorView:
     state: Value
     queue: tuple[Message, ...]
     workflow: WorkflowView | None
+    #: False for an actor that keeps none.
+    has_state: bool = True
+    #: Also those of an actor that sleeps.
+    connections: tuple[ConnectionView, ...] = ()

@@ -64,7 +64,7 @@ class MemoryStore:
             self._put_row(batch.row)
         if batch.actor not in self._rows:
             raise unknown_actor(batch.actor)
-        self._put_entries(self._entries.setdefault(batch.actor, {}), batch)
+        put_entries(self._entries.setdefault(batch.actor, {}), batch)
 
     async def awake(self) -> Ids:
         return list(self._awake)
@@ -107,16 +107,17 @@ class MemoryStore:
         elif row.alarm is not None:
             self._alarms[row.id] = row.alarm
 
-    @staticmethod
-    def _put_entries(entries: dict[bytes, bytes], batch: Batch) -> None:
-        if batch.clear:
-            entries.clear()
-        prefixes = tuple(batch.prefixes)
-        for key in [key for key in entries if key.startswith(prefixes)] if prefixes else ():
-            del entries[key]
-        for key in batch.deletes:
-            entries.pop(key, None)
-        entries.update(batch.puts)
+
+def put_entries(entries: dict[bytes, bytes], batch: Batch) -> None:
+    """Change an actor's entries as the batch says."""
+    if batch.clear:
+        entries.clear()
+    prefixes = tuple(batch.prefixes)
+    for key in [key for key in entries if key.startswith(prefixes)] if prefixes else ():
+        del entries[key]
+    for key in batch.deletes:
+        entries.pop(key, None)
+    entries.update(batch.puts)
 
 
 def _resolve(done: asyncio.Future[None]) -> None:

@@ -13,6 +13,7 @@ from rivetpy.wire.inputs import read_input
 from rivetpy.wire.jsonvalue import Value
 
 PREFIX = b"/gateway/"
+_TOKEN = re.compile(rb"(?<=^/gateway/)([^/@]*)@[^/]*")
 _BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 #: The parameters of the query form, without their ``rvt-``.
@@ -98,7 +99,12 @@ def _direct_form(first: bytes, path: bytes, query: bytes) -> Target | None:
     actor_id, at, token = first.partition(b"@")
     if not actor_id:
         return None
-    return Target(ById(_text(actor_id)), path, query, _text(token) if at else None)
+    return Target(ById(_text(actor_id)), path, query, _text(token, secret=True) if at else None)
+
+
+def without_token(raw_path: bytes) -> bytes:
+    """The path as it may be shown and logged."""
+    return _TOKEN.sub(rb"\1", raw_path)
 
 
 def _split_query(query: bytes) -> tuple[list[tuple[str, bytes]], bytes]:
@@ -140,7 +146,7 @@ def _params(routing: list[tuple[str, bytes]]) -> dict[str, str]:
             )
         if name in params:
             _refuse("query_duplicate_param", f"The query parameter 'rvt-{name}' is given twice.")
-        params[name] = _text(value.replace(b"+", b" "))
+        params[name] = _text(value.replace(b"+", b" "), secret=name == "token")
     return params
 
 
@@ -182,8 +188,8 @@ def _skip_ready_wait(value: str | None) -> bool:
     return _FLAGS[value]
 
 
-def _text(raw: bytes) -> str:
-    """Percent-decoded text. Raises RivetError ``guard.query_invalid_percent_encoding``."""
+def _text(raw: bytes, *, secret: bool = False) -> str:
+    """Percent-decoded text. Raises RivetError ``guard.query_invalid_percent_encoding``, which shows no ``secret``."""
     if b"%" not in raw and raw.isascii():
         return raw.decode()
     if _BAD_PERCENT.search(raw) is None:
@@ -191,10 +197,8 @@ def _text(raw: bytes) -> str:
             return unquote_to_bytes(raw).decode()
         except UnicodeDecodeError:
             pass
-    return _refuse(
-        "query_invalid_percent_encoding",
-        f"{raw[:80].decode('utf-8', 'backslashreplace')!r} is not percent-encoded UTF-8.",
-    )
+    shown = "The token" if secret else repr(raw[:80].decode("utf-8", "backslashreplace"))
+    return _refuse("query_invalid_percent_encoding", f"{shown} is not percent-encoded UTF-8.")
 
 
 def _refuse(code: str, message: str) -> NoReturn:

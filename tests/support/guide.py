@@ -19,7 +19,8 @@ from typing import Any
 from rivetpy import actor, queue
 from rivetpy.actors import ActorDefinition
 from rivetpy.cli.journal import build_tree, read_lines
-from rivetpy.cli.render_history import Wanted, rows, value_text
+from rivetpy.cli.outline import Wanted, rows
+from rivetpy.cli.render_values import value_text
 from rivetpy.engine.inspector import history_json
 from rivetpy.host import Host
 from rivetpy.host.view import WorkflowView

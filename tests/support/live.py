@@ -11,6 +11,7 @@ from typing import Any
 
 from rivetpy import Registry
 from rivetpy.engine.app import create_app
+from rivetpy.engine.protocols import Times
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
 from rivetpy.store.memory import MemoryStore
@@ -19,13 +20,21 @@ from rivetpy.store.memory import MemoryStore
 class Live:
     """A running engine; `stop` ends it gracefully and raises what it ended with."""
 
-    def __init__(self, registry: Registry, sock: socket.socket, grace: float = 5, **options: Any) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        sock: socket.socket,
+        grace: float = 5,
+        times: Times | None = None,
+        **options: Any,
+    ) -> None:
         self.port: int = sock.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.host = Host(registry, MemoryStore())
         self._app = create_app(self.host, **options)
         self._sock = sock
         self._grace = grace
+        self._times = times
         self._started = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
@@ -44,7 +53,7 @@ class Live:
         self._loop = asyncio.get_running_loop()
         self._stop, started = asyncio.Event(), asyncio.Event()
         serving = asyncio.create_task(
-            serve(self._app, self._sock, self._grace, stop=self._stop, started=started)
+            serve(self._app, self._sock, self._grace, stop=self._stop, started=started, times=self._times)
         )
         waiting = asyncio.create_task(started.wait())
         await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)

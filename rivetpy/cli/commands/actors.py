@@ -6,14 +6,22 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.shared import Common, JsonFlag, with_common
+from rivetpy.cli import completing
+from rivetpy.cli.arguments import JsonFlag
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
 def actors(
     common: Common,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Only actors of this name.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Only actors of this name.",
+            show_default=False,
+            autocompletion=completing.actors,
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default=False)] = None,
     as_json: JsonFlag = False,

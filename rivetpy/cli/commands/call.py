@@ -6,13 +6,20 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
+from rivetpy.cli import completing
+from rivetpy.cli.arguments import ActorOption, KeyOption
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
 def call(
     common: Common,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="The action's name.", show_default=False)],
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="ACTION", help="The action's name.", show_default=False, autocompletion=completing.actions
+        ),
+    ],
     args: Annotated[
         list[str] | None,
         typer.Argument(

@@ -21,11 +21,13 @@ def completions(
 ) -> None:
     """Print a shell's completion script.
 
-    For bash, put this into ~/.bashrc: eval "$(rivet completions bash)"
-    """
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+    It completes commands and options, and the names of actors, keys, queues and actions from the running engine.
 
-    print(get_completion_script(prog_name="rivet", complete_var="_RIVET_COMPLETE", shell=shell.value))
+    Example, for bash in ~/.bashrc: eval "$(rivet completions bash)"
+    """
+    from rivetpy.cli import shells
+
+    print({Shell.BASH: shells.BASH, Shell.ZSH: shells.ZSH, Shell.FISH: shells.FISH}[shell])
 
 
 def prepare() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rivetpy.cli.shared import Common, KeyText, Name, Yes, with_common
+from rivetpy.cli.arguments import KeyText, Name, Yes
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common

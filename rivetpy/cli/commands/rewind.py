@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.shared import Common, KeyText, Name, Yes, with_common
+from rivetpy.cli.arguments import KeyText, Name, Yes
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common

@@ -7,14 +7,21 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
+from rivetpy.cli.arguments import ActorOption, KeyOption
 from rivetpy.cli.problems import UsageProblem
-from rivetpy.cli.shared import ActorOption, Common, KeyOption, with_common
+from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
 def send(
     common: Common,
-    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.", show_default=False)],
+    queue: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUEUE", help="The queue's name.", show_default=False, autocompletion=completing.queues
+        ),
+    ],
     body: Annotated[
         list[str] | None,
         typer.Argument(

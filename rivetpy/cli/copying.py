@@ -1,0 +1,50 @@
+"""Copying actors: into a file, out of one, and beside themselves under another key."""
+
+from __future__ import annotations
+
+import sys
+from shlex import quote
+
+from rivetpy.cli.problems import UsageProblem
+from rivetpy.cli.sending import read_input
+from rivetpy.cli.shared import Common
+from rivetpy.cli.source import open_keeper, open_source, require
+from rivetpy.cli.text import json_text, visible, who
+from rivetpy.wire.jsonvalue import JsonObject
+
+
+def export_actor(common: Common, actor: str, key: str) -> None:
+    """Write the actor to standard output, which must be a file or a pipe."""
+    if sys.stdout.isatty():
+        raise UsageProblem(
+            f"An exported actor is no text. Send it to a file: rivet export {quote(actor)} {quote(key)} > actor.rivet"
+        )
+    with open_source(common) as source:
+        data = source.export(require(source, actor, key)["actor_id"])
+    sys.stdout.buffer.write(data)
+
+
+def import_actor(common: Common, file: str, key: str | None, as_json: bool) -> None:
+    """Make the actor of a file."""
+    data = read_input(file)
+    with open_keeper(common) as keeper:
+        made = keeper.restore(data, key)
+    _tell(f"imported {who(made)}", made, as_json)
+
+
+def fork_actor(common: Common, actor: str, key: str, new_key: str, at: str | None, as_json: bool) -> None:
+    """Copy an actor to another key."""
+    with open_keeper(common) as keeper:
+        found = require(keeper, actor, key)
+        made = keeper.fork(found["actor_id"], new_key, at)
+    _tell(f"forked {who(found)} as {who(made)}", made, as_json)
+
+
+def _tell(what: str, made: JsonObject, as_json: bool) -> None:
+    if as_json:
+        print(json_text(made))
+        return
+    print(visible(f"{what}: {made['entries']} entries, {made['messages']} waiting messages"))
+    if made["left_out"]:
+        print(f"left out: {made['left_out']} scheduled calls and cron jobs, which the original makes")
+    print(visible(f"it sleeps until something comes for it: rivet wake {who(made)}"))
