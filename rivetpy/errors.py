@@ -31,7 +31,9 @@ PUBLIC_CODES = frozenset(
         ("actor", "aborted"),
         ("actor", "duplicate_key"),
         ("actor", "invalid_request"),
+        ("actor", "kv_key_not_found"),
         ("actor", "not_configured"),
+        ("actor", "reload_failed"),
         ("actor", "restarting"),
         ("actor", "unsupported_websocket_encoding"),
         ("actor", "state_changed"),
@@ -48,6 +50,8 @@ PUBLIC_CODES = frozenset(
         ("workflow", "not_enabled"),
         ("handler", "not_defined"),
         ("inspector", "unauthorized"),
+        ("db", "not_enabled"),
+        ("db", "refused"),
         ("store", "disk_full"),  # which only a person can help
     }
 )
@@ -62,6 +66,8 @@ STATUS = {
     ("actor", "restarting"): 503,
     ("actor", "workflow_in_flight"): 409,
     ("auth", "forbidden"): 403,
+    ("actor", "kv_key_not_found"): 400,
+    ("inspector", "unauthorized"): 401,
 }
 STATUS_BY_GROUP = {
     "queue": 400,

@@ -16,7 +16,7 @@ from rivetpy.client import create_client
 from rivetpy.client.endpoint import find_endpoint
 from rivetpy.client.handles import Client
 from rivetpy.client.plain import PlainTransport
-from rivetpy.client.requests import ById, ByKey, Requests
+from rivetpy.client.requests import ByKey, Requests
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from tests.support.actors import registry
 from tests.support.live import Live, listening, live
@@ -32,7 +32,7 @@ def engine() -> Iterator[Live]:
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE"):
+    for name in ("RIVET_ENGINE", "RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE", "RIVET_POOL"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -206,8 +206,8 @@ def test_names_of_python_itself_are_no_actions(engine: Live) -> None:
 
 
 def test_other_encodings_are_refused() -> None:
-    with pytest.raises(RivetError, match="json"):
-        create_client(encoding="bare")
+    with pytest.raises(RivetError, match="'bare', 'cbor' or 'json'"):
+        create_client(encoding="yaml")  # type: ignore[arg-type]
 
 
 def test_the_plain_transport(engine: Live) -> None:
@@ -219,13 +219,13 @@ def test_the_plain_transport(engine: Live) -> None:
         assert sent == QueueReply("completed", {"total": 6})
         with pytest.raises(RivetError, match="user says no"):
             transport.run(requests.action(target, "refuse", []))
-        actor = ById(transport.run(requests.resolve(target)))
+        actor = transport.run(requests.resolve(target))
         assert transport.run(requests.inspect(actor, "state"))["state"] == {"value": 6}
         patched = requests.inspect(actor, "state", method="PATCH", body={"state": {"value": 1}})
         assert transport.run(patched) == {"ok": True}
-        assert transport.run(requests.inspect(target, "queue?limit=5"))["size"] == 0
-        assert transport.run(requests.sleep(actor.actor_id)) == {}
-        assert transport.run(requests.destroy(actor.actor_id)) == {}
+        assert transport.run(requests.inspect(actor, "queue", query={"limit": "5"}))["size"] == 0
+        assert transport.run(requests.sleep(actor)) == {}
+        assert transport.run(requests.destroy(actor)) == {}
         with pytest.raises(RivetError, match="not found"):
             transport.run(requests.resolve(ByKey("counter", ("plain",), create=False)))
         assert transport.run(requests.metadata())["runtime"] == "engine"
@@ -245,6 +245,15 @@ def test_a_token_is_carried_in_all_its_places() -> None:
                 assert (error.group, error.code) == ("auth", "forbidden")
 
         asyncio.run(main())
+
+
+def test_what_few_need_is_imported_by_those_who_do() -> None:
+    code = "import sys, rivetpy.cli.app; from rivetpy.client import create_client; create_client(); print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "rivetpy.client.connection" in loaded
+    assert not {"httpx", "websockets", "starlette", "cbor2"} & set(loaded)
 
 
 def test_the_plain_transport_costs_little_to_import() -> None:

@@ -26,7 +26,7 @@ from tests.support.live import listening
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE"):
+    for name in ("RIVET_ENGINE", "RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE", "RIVET_POOL"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -40,6 +40,11 @@ def test_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIVET_TOKEN", "t")
     monkeypatch.setenv("RIVET_NAMESPACE", "n")
     assert find_endpoint() == Endpoint("http", "e", 1, "", "n", "t")
+    monkeypatch.setenv("RIVET_ENGINE", "http://first:1")
+    monkeypatch.setenv("RIVET_POOL", "p")
+    assert find_endpoint() == Endpoint("http", "first", 1, "", "n", "t", "p")
+    monkeypatch.delenv("RIVET_ENGINE")
+    monkeypatch.delenv("RIVET_POOL")
     assert find_endpoint("http://x:y@h:2", None, None) == Endpoint("http", "h", 2, "", "x", "y")
     assert find_endpoint("http://h:2", "a", "b") == Endpoint("http", "h", 2, "", "b", "a")
     assert "sec@ret" not in repr(carried)
@@ -73,9 +78,12 @@ def test_the_urls_of_the_specification() -> None:
     with_token = Requests(Endpoint("http", "h", 1, "/base", "n/s", "to/k en"))
     got = with_token.send(ByKey("a/b", (), create=False), "q", QueueSend())
     assert got.path == ("/base/gateway/a%2Fb/queue/q?rvt-namespace=n%2Fs&rvt-method=get&rvt-token=to%2Fk+en")
-    by_id = with_token.inspect(ById("abc"), "queue?id=3", method="DELETE")
-    assert by_id.path == "/base/gateway/abc@to%2Fk%20en/inspector/queue?id=3"
+    by_id = with_token.action(ById("abc"), "ping", [])
+    assert by_id.path == "/base/gateway/abc@to%2Fk%20en/action/ping"
     assert by_id.headers["x-rivet-token"] == "to/k en"
+    looked = with_token.inspect("abc", "queue", method="DELETE", query={"id": "3"})
+    assert looked.path == "/base/actors/abc/inspector/queue?id=3&namespace=n%2Fs"
+    assert looked.headers["authorization"] == "Bearer to/k en"
     found = with_token.resolve(ByKey("c", ("x", "y"), create=False))
     assert found.path == "/base/actors?name=c&key=x%2Fy&namespace=n%2Fs"
     assert found.headers["authorization"] == "Bearer to/k en"
@@ -132,7 +140,7 @@ class Script(HttpTransport):
         answer = self.answers.pop(0)
         if isinstance(answer, RivetError):
             raise answer
-        return Reply(answer[0], {}, answer[1])
+        return Reply(answer[0], (), answer[1])
 
 
 LOST = RivetError("client", "connection_lost", "m")
@@ -146,7 +154,7 @@ def call(*, idempotent: bool) -> Call[Any]:
     ("answers", "idempotent", "sent", "ends"),
     [
         ([RESTARTING, RESTARTING, OK], False, 3, None),
-        ([RESTARTING] * 9, False, 5, "actor.restarting"),
+        ([RESTARTING] * 9, False, 8, "actor.restarting"),
         ([error("guard", "service_unavailable"), OK], False, 2, None),
         ([CUT, OK], False, 1, "guard.tunnel_response_closed"),
         ([CUT, OK], True, 2, None),
@@ -174,10 +182,10 @@ def test_only_what_is_safe_is_sent_again(
     assert script.count == sent
 
 
-def test_back_off_is_that_of_the_specification() -> None:
+def test_back_off_begins_as_the_specification_says_and_lasts_a_restart() -> None:
     restarting = RivetError("actor", "restarting", "m")
-    delays = [call(idempotent=False).retry_delay(restarting, tries) for tries in range(1, 6)]
-    assert delays == [0.025, 0.05, 0.1, 0.2, None]
+    delays = [call(idempotent=False).retry_delay(restarting, tries) for tries in range(1, 9)]
+    assert delays == [0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, None]
 
 
 def test_a_send_is_idempotent_with_a_key() -> None:
@@ -193,13 +201,13 @@ def test_a_send_is_idempotent_with_a_key() -> None:
 def test_an_answer_that_is_none(body: bytes) -> None:
     made = Requests(Endpoint("http", "h", 1)).create(ByKey("c", ()))
     with pytest.raises(RivetError) as raised:
-        made.result(Reply(200, {}, body))
+        made.result(Reply(200, (), body))
     assert (raised.value.group, raised.value.code) == ("client", "unreadable_answer")
 
 
 def test_a_result_is_only_read_from_a_good_answer() -> None:
     with pytest.raises(RivetError) as raised:
-        call(idempotent=False).result(Reply(503, {"x-rivet-ray-id": "r"}, RESTARTING[1]))
+        call(idempotent=False).result(Reply(503, [("x-rivet-ray-id", "r")], RESTARTING[1]))
     assert raised.value.ray_id == "r"
 
 

@@ -164,3 +164,26 @@ def test_preflight() -> None:
             )
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:3000"}, 200),
+        ({"sec-fetch-site": "same-site"}, 200),
+        ({"sec-fetch-site": "same-origin"}, 200),
+        ({"sec-fetch-site": "none"}, 200),
+    ],
+    ids=["another site", "a page of this machine", "another port", "the page", "typed"],
+)
+def test_links_and_pictures_of_other_sites(sent: dict[str, str], status: int) -> None:
+    """Their GETs carry no Origin, and one with getOrCreate would make an actor."""
+
+    async def main() -> None:
+        async with serving(registry()) as client:
+            answer = await client.get(f"/gateway/plain/?{MADE}", headers=sent)
+            assert answer.status_code == status
+            assert (await client.host.find("default", "plain", ()) is None) == (status == 403)
+
+    run(main())

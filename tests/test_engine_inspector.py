@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from rivetpy import codec
-from rivetpy.engine.inspector import history_json, summary_json
-from rivetpy.host.view import ActorView, WaitView, WorkflowView
+from rivetpy.engine.inspector import connection_json, history_json, summary_json
+from rivetpy.host.view import ActorView, ConnectionView, WaitView, WorkflowView
+from rivetpy.wire.messages import Init
 from rivetpy.workflow.entries import (
     BlockEntry,
     Branch,
@@ -23,9 +24,10 @@ from rivetpy.workflow.entries import (
 )
 from rivetpy.workflow.failure import Failure
 from tests.support.actors import registry
-from tests.support.asgi import error_of, serving
+from tests.support.asgi import GOT, error_of, serving
 from tests.support.jump import EPOCH, run
 from tests.support.rows import row
+from tests.support.sockets import connecting
 
 BOOM = Failure(
     "ValueError", "builtins", "boom", metadata={"b": b"\x01"}, causes=(Failure("KeyError", "builtins", "k"),)
@@ -306,10 +308,48 @@ def test_summary_rpcs_and_actions() -> None:
             assert error_of(both) == (400, "actor.invalid_request")
             assert error_of(await client.inspect("POST", "action/nope", {})) == (
                 404,
-                "actor.action_not_found",
+                "action.action_not_found",
             )
             nowhere = await client.inspect("GET", "nope")
             assert error_of(nowhere) == (404, "actor.not_found")
             assert nowhere.json()["message"] == "Inspector route was not found"
 
     run(main())
+
+
+def test_who_is_connected() -> None:
+    async def main() -> None:
+        async with serving(registry()) as client:
+            await client.act("nothing")
+            path = f"/gateway/counter/connect?{GOT}&rvt-key=main"
+            async with connecting(client.app, path, "json", '{"who":"mé"}') as talk:
+                init = await talk.hear()
+                assert isinstance(init, Init)
+                shown = {
+                    "type": None,
+                    "id": init.connection_id,
+                    "details": {
+                        "type": None,
+                        "params": {"who": "mé"},
+                        "stateEnabled": True,
+                        "state": None,
+                        "subscriptions": 0,
+                        "isHibernatable": True,
+                    },
+                }
+                assert (await client.inspect("GET", "connections")).json() == {"connections": [shown]}
+                row = await client.host.find("default", "counter", ("main",))
+                assert row is not None
+                await client.host.sleep(row.id)
+                assert (await client.inspect("GET", "summary")).json()["connections"] == [shown]
+            assert (await client.inspect("GET", "connections")).json() == {"connections": []}
+            assert (await client.inspect("GET", "traces")).json() == {"otlp": [], "clamped": False}
+
+    run(main())
+
+
+def test_what_an_actor_keeps_about_a_connection_may_be_anything() -> None:
+    odd = ConnectionView("c", {"a": 1}, object, 2, lasting=False)
+    details = connection_json(odd)
+    assert details["state"] == "<class 'object'>"
+    assert (details["subscriptions"], details["isHibernatable"]) == (2, False)

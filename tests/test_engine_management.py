@@ -120,7 +120,7 @@ def test_post_refuses_a_second_one() -> None:
                 "message": f"Actor key 'k' already in use for actor '{actor_id}'",
                 "metadata": {"existing_actor_id": actor_id, "key": "k"},
             }
-            state = await client.get(f"/gateway/{actor_id}/inspector/state")
+            state = await client.get(f"/actors/{actor_id}/inspector/state?{IN}")
             assert state.json()["state"] == {"value": 7}
 
     run(main())

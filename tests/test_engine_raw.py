@@ -135,7 +135,7 @@ def test_actors_without_handlers() -> None:
         async with serving(registry()) as client:
             for path, reason in (
                 ("/websocket/x", "handler.not_defined"),
-                ("/inspector/connect", "actor.not_found"),
+                ("/inspector/other", "handler.not_defined"),
             ):
                 async with connecting(client.app, f"/gateway/plain{path}?{MADE}") as socket:
                     with pytest.raises(Closing) as closing:

@@ -116,10 +116,10 @@ def test_reading_writes_nothing() -> None:
 
     async def script(host: Host, actor_id: str) -> None:
         await asyncio.sleep(1)
-        before = host._store.commits  # type: ignore[attr-defined]
+        before = host._store.store.commits  # type: ignore[attr-defined]
         for _ in range(5):
             assert await host.call(actor_id, "get", []) == {"n": 0}
-        assert host._store.commits == before  # type: ignore[attr-defined]
+        assert host._store.store.commits == before  # type: ignore[attr-defined]
 
     world.live(script)
 
@@ -419,7 +419,7 @@ def test_a_refused_send_is_an_error_to_the_sender() -> None:
 
     async def script(host: Host, actor_id: str) -> None:
         await asyncio.sleep(1)
-        store = host._store
+        store = host._store.store
         assert isinstance(store, FaultyStore)
         store.refuse = {store.commits + 1}
         with pytest.raises(RivetError, match="disk is full"):

@@ -7,6 +7,7 @@ import datetime as dt
 import importlib.util
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -308,17 +309,20 @@ def test_a_parent_and_its_children_over_a_real_engine(monkeypatch: pytest.Monkey
     module.send = broken_off
     with live(module.registry) as engine:
         monkeypatch.setenv("RIVET_ENDPOINT", engine.url)
-        seen = asyncio.run(asyncio.wait_for(one_site(queue, job, engine.host), 60))
+        seen = asyncio.run(asyncio.wait_for(one_site(queue, job, engine.host, lambda: len(sent) >= 12), 60))
     assert seen == {"words": sum(map(len, job["pages"])), "left in queues": 0, "actors": 4}
     assert len(sent) == 12 and len(set(sent)) == 6, "three orders and three answers, each sent twice"
 
 
-async def one_site(queue: str, job: Any, host: Host) -> dict[str, Any]:
-    """Run the job; the sum, and what a message too many would have left behind."""
+async def one_site(queue: str, job: Any, host: Host, done: Callable[[], bool]) -> dict[str, Any]:
+    """Run the job; the sum, and what a message too many would have left behind.
+
+    The sum is there before the last step is recorded, so ``done`` says when all have ended.
+    """
     async with create_client() as client:
         site = client.site.get_or_create(["main"])
         await site.send(queue, job)
-        while (words := (await site.getState())["words"]) is None:
+        while (words := (await site.getState())["words"]) is None or not done():
             await asyncio.sleep(0.02)
     rows, _ = await host.list(Listing("default"))
     views = [await host.view(row.id) for row in rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rivetpy.errors import RivetError, UserError
+from rivetpy.wire import encodings
 from rivetpy.wire.bodies import JSON, QueueReply, QueueSend, bodies_for
 from rivetpy.wire.errors import ActorSpecifier, error_body, read_error, visible
 from rivetpy.wire.inputs import read_input, write_input
@@ -75,7 +76,7 @@ def test_an_error_as_captured() -> None:
         "message": "user says no",
         "metadata": {"big": 2, "x": 1},
     }
-    again = read_error(500, encode(body), "ray")
+    again = read_error(500, encode(body), encodings.JSON, "ray")
     assert (again.group, again.code, again.message, again.metadata) == (
         error.group,
         error.code,
@@ -105,7 +106,7 @@ def test_metadata_that_can_not_travel_does_not_hide_the_error() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"group":"x"}', b"\xff", b""])
 def test_an_answer_that_is_no_error_body(body: bytes) -> None:
-    error = read_error(502, body)
+    error = read_error(502, body, encodings.JSON)
     assert (error.group, error.code, error.status) == ("rivetkit", "internal_error", 502)
     assert "502" in error.message
 

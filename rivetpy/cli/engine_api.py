@@ -87,7 +87,7 @@ class EngineApi:
 
     def workflow(self, actor: str, verb: str, **given: Json) -> JsonObject:
         """Have a workflow go on differently: ``recover``, ``cancel``, ``rewind``, ``undo``."""
-        return self._run(self._requests.inspect(ById(actor), f"workflow/{verb}", method="POST", body=given))
+        return self._run(self._requests.inspect(actor, f"workflow/{verb}", method="POST", body=given))
 
     def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
         """Put a message into a queue."""
@@ -98,18 +98,23 @@ class EngineApi:
         return self._run(self._requests.action(actor, action, args))
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """One of the inspector's views: ``state``, ``queue``, ``workflow-history``, ``summary``."""
-        return self._run(self._requests.inspect(ById(actor), what))
+        """One of the inspector's views: ``state``, ``queue``, ``summary``."""
+        return self._run(self._requests.inspect(actor, what))
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        query = {n: str(v) for n, v in (("limit", limit), ("since", since)) if v is not None}
+        return self._run(self._requests.inspect(actor, "workflow-history", query=query))
 
     def set_state(self, actor: str, state: Json, revision: str) -> None:
         """Replace the actor's state of this revision; ``actor.state_changed`` when it has another by now."""
         body = {"state": state, "revision": revision}
-        self._run(self._requests.inspect(ById(actor), "state", method="PATCH", body=body))
+        self._run(self._requests.inspect(actor, "state", method="PATCH", body=body))
 
     def drop(self, actor: str, message: int | None) -> None:
         """Remove one waiting message, or all of them."""
-        route = "queue" if message is None else f"queue?id={message}"
-        self._run(self._requests.inspect(ById(actor), route, method="DELETE"))
+        which = None if message is None else {"id": str(message)}
+        self._run(self._requests.inspect(actor, "queue", method="DELETE", query=which))
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,4 +1,4 @@
-"""Printing a journal: whole, one entry of it, or as it grows."""
+"""Printing a journal: whole, or one place of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rivetpy.cli.journal import STILL, Line, build_tree, read_lines
+from rivetpy.cli.journal import Line, Node, build_tree, read_lines
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Color
 from rivetpy.cli.source import Source
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from rivetpy.cli.outline import Wanted
 
-#: Seconds between two looks while following, at least; never more than a part of the time goes into looking.
-PAUSE = 0.25
-LOOKING = 0.2
+#: So many of the newest entries are read for a tree, unless somebody asks for others.
+NEWEST = 2000
 #: With so many entries, the nearest name helps more than a list of them.
 FEW = 50
 
@@ -36,102 +35,92 @@ class View:
     color: Color
     as_json: bool
 
-    def load(self) -> JsonObject:
-        """The journal as it is now."""
-        return self.source.inspect(self.actor["actor_id"], "workflow-history")
+    def load(self, limit: int | None = None) -> JsonObject:
+        """The journal as it is now, or its newest entries."""
+        return self.source.history(self.actor["actor_id"], limit)
 
 
 def show_history(view: View, limit: int | None, full: bool) -> None:
     """Print a header and the tree, or an object a line."""
-    history = view.load()
-    lines = read_lines(history["history"])
-    shown = lines[-limit:] if limit else lines
     if view.as_json:
-        _print_json(shown)
+        lines = read_lines(view.load(limit)["history"])
+        print_json(lines[-limit:] if limit else lines)
         return
+    history = view.load(limit or (None if full else NEWEST))
+    lines = read_lines(history["history"])
     from rivetpy.cli.outline import Wanted
     from rivetpy.cli.terminal import show
 
-    wanted = Wanted(fold=not full and limit is None, whole=len(shown) == len(lines))
-    show(_whole(view, history, shown, wanted), view.color)
-    if len(shown) < len(lines):
-        print(f"{len(lines) - len(shown)} earlier entries not shown")
+    wanted = Wanted(fold=not full and limit is None, whole=history["size"] <= len(lines))
+    show(page(view, history, lines, wanted), view.color)
 
 
-def _whole(view: View, history: JsonObject, lines: list[Line], wanted: Wanted) -> Iterator[Text]:
+def page(view: View, history: JsonObject, lines: list[Line], wanted: Wanted) -> Iterator[Text]:
+    """A header and the tree, and how much is not in it."""
     from rich.text import Text
 
     from rivetpy.cli.render_actor import header
     from rivetpy.cli.render_history import tree
     from rivetpy.cli.terminal import width
 
-    yield from header(view.actor, history, lines, width(), _now())
+    yield from header(view.actor, history, lines, width(), now())
     if lines:
         yield Text()
-        yield from tree(build_tree(lines), width(), _now(), wanted)
+        yield from tree(build_tree(lines), width(), now(), wanted)
+    if not wanted.whole:
+        yield Text(f"  {history['size'] - len(lines)} earlier entries not shown, --full shows all", "dim")
 
 
 def show_entry(view: View, location: str) -> None:
-    """Print all that one entry holds. Raises Problem with the nearest location when there is none."""
-    lines = {line.location: line for line in read_lines(view.load()["history"])}
-    line = lines.get(location)
-    if line is None:
-        known = list(lines)[-FEW:]
+    """Print all that one place holds: an entry, and what is in it.
+
+    Raises Problem with the nearest location when there is none.
+    """
+    lines = read_lines(view.load()["history"])
+    node = _place(build_tree(lines), location)
+    if node is None:
+        known = [line.location for line in lines[-FEW:]]
         raise Problem(f"There is no entry {location!r}. {did_you_mean(location, known)}")
     if view.as_json:
-        _print_json([line])
+        print_json(node.walk())
         return
-    from rivetpy.cli.render_entry import entry_lines
     from rivetpy.cli.terminal import show
 
-    show(entry_lines(line, _now()), view.color)
+    show(_whole_place(node), view.color)
 
 
-def follow_history(view: View, limit: int | None) -> None:
-    """Print entries as they come or change, until the workflow stands still or the person has seen enough."""
-    seen: dict[str, Line] | None = None
-    while True:
-        begun = time.monotonic()
-        history = view.load()
-        lines = read_lines(history["history"])
-        if seen is None:
-            _follow(view, lines[-limit:] if limit else lines)
-        else:
-            _follow(view, [line for line in lines if seen.get(line.location) != line])
-        seen = {line.location: line for line in lines}
-        workflow = history["workflow"]
-        if workflow is None or workflow["status"] in STILL:
-            _say_end(view, history, lines)
-            return
-        time.sleep(max(PAUSE, (time.monotonic() - begun) / LOOKING))
+def _place(node: Node, location: str) -> Node | None:
+    """The place of a tree at a location; there is none at the root."""
+    for part in location.split("/"):
+        if part not in node.children:
+            return None
+        node = node.children[part]
+    return node
 
 
-def _follow(view: View, lines: list[Line]) -> None:
-    if view.as_json:
-        _print_json(lines)
-    elif lines:
-        import sys
+def _whole_place(node: Node) -> Iterator[Text]:
+    from rich.text import Text
 
-        from rivetpy.cli.render_entry import entry_line
-        from rivetpy.cli.terminal import show, width
+    from rivetpy.cli.outline import Wanted
+    from rivetpy.cli.render_entry import entry_lines
+    from rivetpy.cli.render_history import tree
+    from rivetpy.cli.terminal import width
 
-        show((text for line in lines for text in entry_line(line, width(), _now())), view.color)
-        sys.stdout.flush()
-
-
-def _say_end(view: View, history: JsonObject, lines: list[Line]) -> None:
-    if not view.as_json:
-        from rivetpy.cli.render_standing import standing
-        from rivetpy.cli.terminal import show, width
-
-        show(standing(view.actor, history, lines, width(), _now()), view.color)
+    if node.line is not None:
+        yield from entry_lines(node.line, now())
+    if node.children:
+        if node.line is not None:
+            yield Text()
+        yield from tree(node, width(), now(), Wanted(whole=False))
 
 
-def _print_json(lines: Iterable[Line]) -> None:
+def print_json(lines: Iterable[Line]) -> None:
+    """Print an object a line."""
     for line in lines:
         print(json_text(line.as_json()))
     print(end="", flush=True)
 
 
-def _now() -> int:
+def now() -> int:
+    """Epoch ms."""
     return time.time_ns() // 1_000_000

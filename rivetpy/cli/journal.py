@@ -21,8 +21,9 @@ FRAMES = frozenset({"loop", "join", "race", "block"})
 BRANCHING = frozenset({"join", "race"})
 #: Kinds that wait for something to happen.
 WAITING = frozenset({"message", "sleep"})
-#: The workflow does nothing more by itself.
-STILL = frozenset({"completed", "failed", "cancelled", "diverged"})
+#: The workflow came to an end; or it does nothing more with this code.
+ENDED = frozenset({"completed", "failed", "cancelled"})
+STILL = ENDED | {"diverged"}
 
 
 @dataclass(frozen=True, slots=True)

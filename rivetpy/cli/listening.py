@@ -38,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
 def _refused(host: str, port: int, error: OSError) -> StartProblem:
     if error.errno == errno.EADDRINUSE:
         return StartProblem(
-            f"Port {port} is taken by {_owner(port)}. Choose another one: --port {_next(port)}"
+            f"Port {port} is taken by {owner_of(port)}. Choose another one: --port {_next(port)}"
         )
     if error.errno == errno.EACCES:
         return StartProblem(f"Port {port} is not allowed for this user. Choose one above 1023: --port 6420")
@@ -57,7 +57,7 @@ def _next(port: int) -> int:
     return 0
 
 
-def _owner(port: int) -> str:
+def owner_of(port: int) -> str:
     """The process that listens at a port, by way of /proc; of another user's processes nothing is known."""
     unknown = "another program"
     if not sys.platform.startswith("linux"):

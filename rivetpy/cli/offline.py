@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,15 @@ from pathlib import Path
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.copy_routes import copy_json
-from rivetpy.engine.inspector import history_json, queue_json, state_json, summary_json
+from rivetpy.engine.inspector import (
+    choose,
+    history_json,
+    lines_of,
+    queue_json,
+    size_of,
+    state_json,
+    summary_json,
+)
 from rivetpy.host import archive, copying
 from rivetpy.host.archive import Archive
 from rivetpy.host.files import Files
@@ -71,8 +80,18 @@ class Offline:
         return None if row is None else actor_json(row, awake=False)
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
+        """``state`` or ``queue`` of an actor, by its id."""
         return _VIEWS[what](self._view(self._row(actor)))
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        row = self._row(actor)
+        view = view_rows(row, self._load(row).rows, limit)
+        if view.workflow is None:
+            return {"size": 0} | history_json(view)
+        chosen = tuple(choose(lines_of(view.workflow), limit, since))
+        shown = dataclasses.replace(view, workflow=dataclasses.replace(view.workflow, entries=chosen))
+        return {"size": size_of(view.workflow)} | history_json(shown)
 
     def export(self, actor: str) -> bytes:
         """The actor as a file, by its id."""
@@ -123,4 +142,4 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-_VIEWS = {"workflow-history": history_json, "state": state_json, "queue": queue_json}
+_VIEWS = {"state": state_json, "queue": queue_json}

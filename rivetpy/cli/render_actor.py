@@ -23,9 +23,10 @@ def header(
     """Who it is, how its workflow stands and why, and how much there is of it."""
     yield from standing(actor, history, lines, width, now)
     facts = f"{times.span(now - actor['create_ts'])} old, id {actor['actor_id']}"
+    size = max(len(lines), history.get("size", 0))
     if lines:
         latest = max(line.completed_at or line.begun_at for line in lines)
-        facts = f"{len(lines)} entries, latest {times.ago(latest, now)}, {facts}"
+        facts = f"{size} {'entry' if size == 1 else 'entries'}, latest {times.ago(latest, now)}, {facts}"
     for text in wrap(facts, width, "  "):
         yield Text(text, "dim")
 

@@ -39,7 +39,11 @@ class Source(Protocol):
         ...
 
     def inspect(self, actor: str, what: str) -> JsonObject:
-        """``state``, ``queue`` or ``workflow-history`` of an actor, by its id."""
+        """``state`` or ``queue`` of an actor, by its id."""
+        ...
+
+    def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
         ...
 
     def export(self, actor: str) -> bytes:

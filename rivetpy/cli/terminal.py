@@ -22,18 +22,23 @@ def show(lines: Iterable[Text], color: Color) -> None:
         for line in lines:
             sys.stdout.write(f"{line.plain}\n")
         return
-    out = Console(
+    out = console(color)
+    for line in lines:
+        out.print(line, soft_wrap=True)
+
+
+def console(color: Color) -> Console:
+    """Standard output for what rich draws: as wide as it is at each moment, nothing in texts interpreted."""
+    return Console(
         file=sys.stdout,
-        width=width(),
         force_terminal=True,
-        color_system="standard",
+        no_color=False,  # NO_COLOR was asked about already; --color always goes before it
+        color_system="standard" if color.on() else None,
         highlight=False,
         markup=False,
         emoji=False,
         legacy_windows=False,
     )
-    for line in lines:
-        out.print(line, soft_wrap=True)
 
 
 def width() -> int:

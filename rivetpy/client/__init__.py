@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from rivetpy.client.connection import Connection
     from rivetpy.client.handles import Actors, Client, Handle
+    from rivetpy.client.listeners import Events
     from rivetpy.wire.bodies import QueueReply
 
-__all__ = ["Actors", "Client", "Handle", "QueueReply", "create_client"]
+__all__ = ["Actors", "Client", "Connection", "Events", "Handle", "QueueReply", "create_client"]
+
+EncodingName = Literal["bare", "cbor", "json"]
 
 #: Loaded when first asked for: the command line uses the other transport, and has no time for asyncio.
 _LAZY = dict.fromkeys(("Actors", "Client", "Handle"), "rivetpy.client.handles") | {
-    "QueueReply": "rivetpy.wire.bodies"
+    "Connection": "rivetpy.client.connection",
+    "Events": "rivetpy.client.listeners",
+    "QueueReply": "rivetpy.wire.bodies",
 }
 
 
@@ -30,21 +36,29 @@ def create_client(
     token: str | None = None,
     namespace: str | None = None,
     *,
-    encoding: str = "json",
+    pool: str | None = None,
+    encoding: EncodingName = "bare",
     headers: Mapping[str, str] | None = None,
 ) -> Client:
     """A client of the engine at ``endpoint``.
 
-    What is left out comes from the URL (``http://namespace:token@host``), then from RIVET_ENDPOINT,
-    RIVET_TOKEN and RIVET_NAMESPACE; then it is the local engine and namespace ``default``. ``headers`` are on
-    every request. Raises RivetError ``client.invalid_endpoint``. Nothing is sent before the first call.
+    What is left out comes from the URL (``http://namespace:token@host``), then from RIVET_ENGINE or RIVET_ENDPOINT,
+    RIVET_TOKEN, RIVET_NAMESPACE and RIVET_POOL; then it is the local engine, namespace and pool ``default``.
+    ``encoding`` is how values travel: ``bare`` and ``cbor`` are smaller, ``json`` can be read. ``headers`` are on
+    every request. Raises RivetError ``client.invalid_endpoint``, ``client.unknown_encoding``. Nothing is sent before
+    the first call.
     """
     from rivetpy.client.backend import Remote
     from rivetpy.client.endpoint import find_endpoint
-    from rivetpy.client.handles import Client, check_encoding
+    from rivetpy.client.handles import Client
     from rivetpy.client.http import HttpTransport
     from rivetpy.client.requests import Requests
+    from rivetpy.errors import RivetError
+    from rivetpy.wire.encodings import encoding_named
 
-    check_encoding(encoding)
-    where = find_endpoint(endpoint, token, namespace)
-    return Client(Remote(Requests(where, headers), HttpTransport(where)))
+    known = encoding_named(encoding)
+    if known is None:
+        problem = f"There is no encoding {encoding!r}; use 'bare', 'cbor' or 'json'."
+        raise RivetError("client", "unknown_encoding", problem, status=400)
+    where = find_endpoint(endpoint, token, namespace, pool)
+    return Client(Remote(Requests(where, headers, known), HttpTransport(where)))

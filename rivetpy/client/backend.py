@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from rivetpy.client.calls import Call, Transport
+from rivetpy.client.calls import Reply, Transport
+from rivetpy.client.lines import Line, WebSocketLine
 from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.tags import Value
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from httpx import Request
+    from websockets.asyncio.client import ClientConnection
 
 
 class Backend(Protocol):
@@ -32,6 +35,18 @@ class Backend(Protocol):
         """Make an actor that must not exist yet; its id."""
         ...
 
+    async def dial(self, target: Target) -> Line:
+        """Open a connection."""
+        ...
+
+    async def websocket(self, target: Target, path: str) -> ClientConnection:
+        """Open a WebSocket that the actor itself serves."""
+        ...
+
+    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
+        """Send a request that the actor itself answers; any answer of it is one, whatever its status."""
+        ...
+
     async def close(self) -> None:
         """Let go of connections."""
         ...
@@ -45,10 +60,12 @@ class Remote:
         self._transport = transport
 
     async def action(self, target: Target, name: str, args: Sequence[Value]) -> Value:
-        return await self._run_at(target, lambda where: self._requests.action(where, name, args))
+        target = await self._in_url(target)
+        return await self._transport.run(self._requests.action(target, name, args))
 
     async def send(self, target: Target, queue: str, message: QueueSend) -> QueueReply:
-        return await self._run_at(target, lambda where: self._requests.send(where, queue, message))
+        target = await self._in_url(target)
+        return await self._transport.run(self._requests.send(target, queue, message))
 
     async def resolve(self, target: ByKey) -> str:
         return await self._transport.run(self._requests.resolve(target))
@@ -56,11 +73,21 @@ class Remote:
     async def create(self, target: ByKey) -> str:
         return await self._transport.run(self._requests.create(target))
 
+    async def dial(self, target: Target) -> Line:
+        socket = await self._transport.open(self._requests.connect(await self._in_url(target)))
+        return WebSocketLine(socket, self._requests.encoding, self._requests.endpoint)
+
+    async def websocket(self, target: Target, path: str) -> ClientConnection:
+        return await self._transport.open(self._requests.websocket(await self._in_url(target), path))
+
+    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
+        return await self._transport.run(self._requests.raw(await self._in_url(target), path, request))
+
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _run_at(self, target: Target, make: Callable[[Target], Call[T]]) -> T:
+    async def _in_url(self, target: Target) -> Target:
         """Keys that a URL can't carry (a comma in a part) are looked up first."""
-        if isinstance(target, ByKey) and not target.fits_url:
-            target = ById(await self.resolve(target))
-        return await self._transport.run(make(target))
+        if isinstance(target, ById) or target.fits_url:
+            return target
+        return ById(await self.resolve(target), target.params)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.errors import RivetError
+from rivetpy.wire.encodings import JSON, UNREADABLE, Encoding
 from rivetpy.wire.errors import read_error
-from rivetpy.wire.jsonvalue import JsonError
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-#: Seconds before the 2nd, 3rd … try (wire 6.6).
-BACK_OFF = (0.025, 0.05, 0.1, 0.2)
+#: Seconds before the 2nd, 3rd … try (wire 6.6); the last ones are for an actor that is just being made again.
+BACK_OFF = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Answers that say: the work did not run.
 NOT_RUN = frozenset(
     {
+        "actor.destroyed_during_creation",
+        "actor.destroyed_while_waiting_for_ready",
+        "actor.destroying",
         "actor.restarting",
         "actor.starting",
         "actor.stopping",
@@ -42,11 +48,15 @@ MAY_HAVE_RUN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A server's answer; header names are in lower case."""
+    """A server's answer; header names are in lower case, and may come more than once."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Sequence[tuple[str, str]]
     body: bytes
+
+    def header(self, name: str) -> str | None:
+        """The first header of this name."""
+        return next((value for each, value in self.headers if each == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +70,25 @@ class Call(Generic[T_co]):
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Whether running it twice is the same as once.
     idempotent: bool = False
+    #: What errors are written in unless they are JSON.
+    encoding: Encoding = JSON
 
     def result(self, reply: Reply) -> T_co:
         """What the answer means. Raises the RivetError that the server answered with."""
         if not 200 <= reply.status < 300:
-            raise read_error(reply.status, reply.body, reply.headers.get("x-rivet-ray-id"))
+            raise self.error(reply)
         try:
             return self.read(reply.body)
-        except JsonError as error:
+        except UNREADABLE as error:
             raise RivetError(
                 "client", "unreadable_answer", f"What answered is no engine of this protocol: {error.message}"
             ) from None
+
+    def error(self, reply: Reply) -> RivetError:
+        """The error that an answer tells of."""
+        is_json = "application/json" in (reply.header("content-type") or "")
+        encoding = JSON if is_json else self.encoding
+        return read_error(reply.status, reply.body, encoding, reply.header("x-rivet-ray-id"))
 
     def retry_delay(self, error: RivetError, tries: int) -> float | None:
         """Seconds to wait before the next try after ``tries`` of them; None: give up."""
@@ -80,6 +98,25 @@ class Call(Generic[T_co]):
         if name in NOT_RUN or (self.idempotent and name in MAY_HAVE_RUN):
             return BACK_OFF[tries - 1]
         return None
+
+
+class RawCall(Call[Reply]):
+    """A call whose answer is the actor's own, whatever its status. ``read`` is not asked."""
+
+    def result(self, reply: Reply) -> Reply:
+        """The answer. Raises RivetError when the way to the actor answered that it did not run."""
+        if reply.header("x-rivet-error") in NOT_RUN:
+            raise self.error(reply)
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """A WebSocket to open: ``path`` is the raw request target."""
+
+    path: str
+    subprotocols: Sequence[str]
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def raise_not_connected(endpoint: Endpoint, reason: object) -> NoReturn:
@@ -94,7 +131,12 @@ def raise_not_connected(endpoint: Endpoint, reason: object) -> NoReturn:
 
 def raise_lost(endpoint: Endpoint, reason: object) -> NoReturn:
     """The connection broke after the request was sent, so it may have run."""
-    raise RivetError(
+    raise connection_lost(endpoint, reason)
+
+
+def connection_lost(endpoint: Endpoint, reason: object) -> RivetError:
+    """The error for whatever was under way when a connection broke."""
+    return RivetError(
         "client",
         "connection_lost",
         f"The engine at {endpoint.url} went away before it answered ({reason}); whether the request ran "
@@ -107,6 +149,10 @@ class Transport(Protocol):
 
     async def run(self, call: Call[T]) -> T:
         """Make the call and return its result. Raises RivetError."""
+        ...
+
+    async def open(self, dial: Dial) -> ClientConnection:
+        """An open WebSocket. Raises RivetError."""
         ...
 
     async def close(self) -> None:

@@ -21,6 +21,8 @@ class Endpoint:
     base: str = ""
     namespace: str = "default"
     token: str | None = field(default=None, repr=False)
+    #: Which workers a new actor may be given to; the local engine has one such pool.
+    pool: str = "default"
 
     @property
     def authority(self) -> str:
@@ -34,13 +36,17 @@ class Endpoint:
 
 
 def find_endpoint(
-    endpoint: str | None = None, token: str | None = None, namespace: str | None = None
+    endpoint: str | None = None,
+    token: str | None = None,
+    namespace: str | None = None,
+    pool: str | None = None,
 ) -> Endpoint:
-    """The endpoint from arguments, else RIVET_ENDPOINT, RIVET_TOKEN, RIVET_NAMESPACE, else the local engine.
+    """The endpoint from arguments, else RIVET_ENGINE or RIVET_ENDPOINT, RIVET_TOKEN, RIVET_NAMESPACE and RIVET_POOL,
+    else the local engine.
 
     ``http://namespace:token@host/base`` carries both. Raises RivetError ``client.invalid_endpoint``.
     """
-    text = endpoint or os.environ.get("RIVET_ENDPOINT") or DEFAULT
+    text = endpoint or os.environ.get("RIVET_ENGINE") or os.environ.get("RIVET_ENDPOINT") or DEFAULT
     try:
         parts = urlsplit(text)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -57,6 +63,7 @@ def find_endpoint(
         base=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~"),
         namespace=_one("namespace", namespace, parts.username, "RIVET_NAMESPACE") or "default",
         token=_one("token", token, parts.password, "RIVET_TOKEN"),
+        pool=pool or os.environ.get("RIVET_POOL") or "default",
     )
 
 

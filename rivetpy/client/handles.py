@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import functools
-from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Self
 
+from rivetpy.client.addressee import Addressee, Params
 from rivetpy.client.backend import Backend
+from rivetpy.client.connection import Connection
 from rivetpy.client.requests import ById, ByKey, Target
-from rivetpy.errors import RivetError
 from rivetpy.identity import key_of
-from rivetpy.wire.bodies import QueueReply, QueueSend
-from rivetpy.wire.jsonvalue import Value
+from rivetpy.wire.tags import Value
+
+if TYPE_CHECKING:
+    import httpx
+    from websockets.asyncio.client import ClientConnection
 
 
 class Client:
@@ -23,6 +26,7 @@ class Client:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._connections: set[Connection] = set()
 
     def __getattr__(self, name: str) -> Actors:
         if name.startswith("_"):
@@ -35,101 +39,93 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections."""
+        await asyncio.gather(*(connection.close() for connection in self._connections))
         await self._backend.close()
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
 class Actors:
-    """All actors of one name. Nothing here talks to the engine but `create`."""
+    """All actors of one name. Nothing here talks to the engine but `create`.
+
+    ``params`` are what the actor's hooks are told of whoever calls: plain JSON, or a function (also async) that is
+    asked for them before each call and each time a connection is opened.
+    """
 
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
         self.name = name
 
-    def get_or_create(self, key: str | Sequence[str] = (), *, input: Value = None) -> Handle:
+    def get_or_create(
+        self, key: str | Sequence[str] = (), *, input: Value = None, params: Params = None
+    ) -> Handle:
         """The actor with this key; its first request makes it, with ``input``, when it isn't there."""
-        return Handle(self._client, ByKey(self.name, key_of(key), create=True, input=input))
+        return Handle(self._client, ByKey(self.name, key_of(key), create=True, input=input), params)
 
-    def get(self, key: str | Sequence[str] = ()) -> Handle:
+    def get(self, key: str | Sequence[str] = (), *, params: Params = None) -> Handle:
         """The actor with this key; requests raise ``actor.not_found`` while it isn't there."""
-        return Handle(self._client, ByKey(self.name, key_of(key), create=False))
+        return Handle(self._client, ByKey(self.name, key_of(key), create=False), params)
 
-    def get_for_id(self, actor_id: str) -> Handle:
+    def get_for_id(self, actor_id: str, *, params: Params = None) -> Handle:
         """The actor with this id."""
-        return Handle(self._client, ById(actor_id))
+        return Handle(self._client, ById(actor_id), params)
 
-    async def create(self, key: str | Sequence[str] = (), *, input: Value = None) -> Handle:
+    async def create(
+        self, key: str | Sequence[str] = (), *, input: Value = None, params: Params = None
+    ) -> Handle:
         """Make the actor now. Raises RivetError ``actor.duplicate_key`` when it exists."""
         target = ByKey(self.name, key_of(key), create=True, input=input)
-        return self.get_for_id(await self._client._backend.create(target))
+        return self.get_for_id(await self._client._backend.create(target), params=params)
 
 
-class Handle:
+class Handle(Addressee):
     """One actor: its actions as methods, its queues through `send`.
 
     An action whose name is taken here (``send``, ``resolve`` …) is called with `action`.
     """
 
-    def __init__(self, client: Client, target: Target) -> None:
+    def __init__(self, client: Client, target: Target, params: Params = None) -> None:
+        super().__init__(client._backend, target, params)
         self._client = client
-        self._target = target
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Value]]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return functools.partial(self.action, name)
 
     async def action(self, name: str, /, *args: Value) -> Value:
         """Call an action and return what it returned. Raises the RivetError it failed with."""
-        return await self._client._backend.action(self._target, name, args)
+        return await self._backend.action(await self._aimed(), name, args)
 
-    async def send(
+    def connect(self) -> Connection:
+        """A connection to the actor, for events, and for many actions; see `Connection`."""
+        connections = self._client._connections
+        connection = Connection(self._backend, self._target, self._params, connections.discard)
+        connections.add(connection)
+        return connection
+
+    async def fetch(
         self,
-        queue: str,
-        body: Value = None,
+        path: str,
+        method: str = "GET",
         *,
-        wait: bool = False,
-        timeout: float | dt.timedelta | None = None,
-        idempotency_key: str | None = None,
-    ) -> QueueReply | None:
-        """Put a message into a queue; it is durable when this returns.
+        headers: Mapping[str, str] | None = None,
+        content: bytes | str | None = None,
+        json: object = None,
+    ) -> httpx.Response:
+        """Send an HTTP request to the actor's ``on_request``; ``path`` may have a query.
 
-        With ``wait`` the answer is how it ended: ``completed`` with the response, or ``timedOut`` after
-        ``timeout`` seconds. A second send with the same ``idempotency_key`` enqueues nothing.
+        Any answer of the actor is returned, whatever its status. Raises RivetError when it was not reached.
         """
-        message = QueueSend(body, wait, _seconds(timeout), idempotency_key)
-        reply = await self._client._backend.send(self._target, queue, message)
-        return reply if wait else None
+        import httpx
 
-    async def resolve(self) -> str:
-        """The actor's id. Raises RivetError ``actor.not_found`` for a `Actors.get` of nothing."""
-        target = self._target
-        if isinstance(target, ById):
-            return target.actor_id
-        return await self._client._backend.resolve(target)
+        request = httpx.Request(method, "http://actor/", headers=headers, content=content, json=json)
+        reply = await self._backend.fetch(await self._aimed(), path, request)
+        got = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
+        return httpx.Response(reply.status, headers=got, content=reply.body, request=request)
 
+    async def websocket(self, path: str = "/") -> ClientConnection:
+        """An open WebSocket to the actor's ``on_websocket``, as the websockets library has it.
 
-def _seconds(timeout: float | dt.timedelta | None) -> float | None:
-    if timeout is None:
-        return None
-    from rivetpy.workflow.duration import milliseconds
-
-    return milliseconds(timeout, "timeout") / 1000
-
-
-def check_encoding(encoding: str) -> None:
-    """Raises RivetError ``client.unknown_encoding``."""
-    if encoding != "json":
-        raise RivetError(
-            "client",
-            "unknown_encoding",
-            f"The encoding {encoding!r} is not available; use 'json'.",
-            status=400,
-        )
+        It breaks like any other. The actor sees ``/websocket`` and then ``path``, which may have a query.
+        """
+        return await self._backend.websocket(await self._aimed(), path)

@@ -8,14 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import h11
 
-from rivetpy.client.calls import Call, Reply, raise_lost, raise_not_connected
+from rivetpy.client.calls import Call, Dial, Reply, raise_lost, raise_not_connected
 from rivetpy.client.endpoint import Endpoint
+from rivetpy.client.lines import open_websocket
 from rivetpy.client.sockets import closed_by_peer
 from rivetpy.errors import RivetError
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 T = TypeVar("T")
 
@@ -46,6 +50,10 @@ class HttpTransport:
                     raise
             tries += 1
             await asyncio.sleep(delay)
+
+    async def open(self, dial: Dial) -> ClientConnection:
+        """Open a WebSocket. Raises RivetError ``client.connection_failed``, ``client.connection_refused``."""
+        return await open_websocket(self.endpoint, dial)
 
     async def close(self) -> None:
         """Close the kept connections."""
@@ -117,14 +125,15 @@ class _Connection:
         return await self._reply()
 
     async def _reply(self) -> Reply:
-        status, headers, body = 0, {}, bytearray()
+        status, body = 0, bytearray()
+        headers: list[tuple[str, str]] = []
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 self._http.receive_data(await self._reader.read(_CHUNK))
             elif isinstance(event, h11.Response):
                 status = event.status_code
-                headers = {name.decode(): value.decode("latin-1") for name, value in event.headers}
+                headers = [(name.decode(), value.decode("latin-1")) for name, value in event.headers]
             elif isinstance(event, h11.Data):
                 body += event.data
             elif isinstance(event, h11.EndOfMessage):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from rivetpy.client.calls import Call, Reply
+from rivetpy.client.calls import Call, Dial, Reply
 from rivetpy.client.endpoint import Endpoint
-from rivetpy.codec import Value
+from rivetpy.client.insocket import Application, Event, InProcessSocket
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 T = TypeVar("T")
-Event = MutableMapping[str, Value]
-Application = Callable[
-    [Event, Callable[[], Awaitable[Event]], Callable[[Event], Awaitable[None]]], Awaitable[None]
-]
 
 
 class InProcessTransport:
@@ -26,20 +25,8 @@ class InProcessTransport:
 
     async def run(self, call: Call[T]) -> T:
         """Make the call and return its result. Raises RivetError."""
-        path, _, query = call.path.partition("?")
-        headers = {"host": self.endpoint.authority, **call.headers}
-        scope: Event = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": call.method,
-            "scheme": self.endpoint.scheme,
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()],
-        }
+        scope = self._scope("http", call.path, call.headers)
+        scope |= {"http_version": "1.1", "method": call.method, "scheme": self.endpoint.scheme}
         sent: list[Event] = []
 
         request: list[Event] = [{"type": "http.request", "body": call.body or b"", "more_body": False}]
@@ -55,8 +42,27 @@ class InProcessTransport:
         await self._application(scope, receive, send)
         start = next(event for event in sent if event["type"] == "http.response.start")
         body = b"".join(event.get("body", b"") for event in sent if event["type"] == "http.response.body")
-        names = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
-        return call.result(Reply(start["status"], names, body))
+        headers = [(name.decode().lower(), value.decode("latin-1")) for name, value in start["headers"]]
+        return call.result(Reply(start["status"], headers, body))
+
+    async def open(self, dial: Dial) -> ClientConnection:
+        """Open a WebSocket."""
+        scope = self._scope("websocket", dial.path, dial.headers) | {"subprotocols": list(dial.subprotocols)}
+        socket = await InProcessSocket(self._application, scope).accepted()
+        return cast("ClientConnection", socket)
 
     async def close(self) -> None:
         """Nothing to close."""
+
+    def _scope(self, kind: str, path: str, headers: Mapping[str, str]) -> dict[str, object]:
+        path, _, query = path.partition("?")
+        headers = {"host": self.endpoint.authority, **headers}
+        return {
+            "type": kind,
+            "asgi": {"version": "3.0"},
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()],
+        }

@@ -67,7 +67,7 @@ class PlainTransport:
         except BaseException:  # an interrupt in the middle of an answer: what comes next would be its rest
             self.close()
             raise
-        headers = {name.lower(): value for name, value in response.getheaders()}
+        headers = [(name.lower(), value) for name, value in response.getheaders()]
         return Reply(response.status, headers, body)
 
     def _connected(self) -> http.client.HTTPConnection:

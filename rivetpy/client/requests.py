@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, quote_plus, urlencode
 
-from rivetpy.client.calls import Call
+from rivetpy.client.calls import Call, Dial, RawCall, Reply
 from rivetpy.client.endpoint import Endpoint
-from rivetpy.errors import RivetError
+from rivetpy.errors import RivetError, actor_not_found
 from rivetpy.identity import Key, format_key
-from rivetpy.wire import bodies
-from rivetpy.wire.bodies import QueueReply, QueueSend
+from rivetpy.wire.bodies import QueueReply, QueueSend, bodies_for
+from rivetpy.wire.encodings import JSON, Encoding
+from rivetpy.wire.handshake import PARAMS_HEADER, write_offer, write_params
 from rivetpy.wire.inputs import write_input
-from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, dumps, encode, parse
+from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, encode, parse, to_json
+
+if TYPE_CHECKING:
+    from httpx import Request
 
 T = TypeVar("T")
 
@@ -29,6 +33,13 @@ class ByKey:
     key: Key
     create: bool = True
     input: Value = None
+    #: What the actor's hooks are told of whoever calls.
+    params: Value = None
+
+    @property
+    def shown(self) -> str:
+        """What a message calls it."""
+        return f"{self.name}/{format_key(self.key)}"
 
     @property
     def fits_url(self) -> bool:
@@ -41,28 +52,39 @@ class ById:
     """An actor named by its id."""
 
     actor_id: str
+    params: Value = None
+
+    @property
+    def shown(self) -> str:
+        """What a message calls it."""
+        return self.actor_id
 
 
 Target = ByKey | ById
+#: Headers that are the transport's to set.
+_OF_THE_CONNECTION = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
 class Requests:
     """Makes the calls for one endpoint, in one encoding."""
 
-    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, headers: Mapping[str, str] | None = None, encoding: Encoding = JSON
+    ) -> None:
         self.endpoint = endpoint
-        self._bodies = bodies.JSON
+        self.encoding = encoding
+        self._bodies = bodies_for(encoding.name)
         self._extra = dict(headers or {})
+        self._plain_headers = {**self._extra, "user-agent": USER_AGENT}
+        self._api_headers = {**self._plain_headers, "content-type": "application/json"}
+        if endpoint.token:
+            self._plain_headers["x-rivet-token"] = endpoint.token
+            self._api_headers["authorization"] = f"Bearer {endpoint.token}"
         self._gateway_headers = {
-            **self._extra,
-            "user-agent": USER_AGENT,
+            **self._plain_headers,
             "content-type": self._bodies.content_type,
             "x-rivet-encoding": self._bodies.name,
         }
-        self._api_headers = {**self._extra, "user-agent": USER_AGENT, "content-type": "application/json"}
-        if endpoint.token:
-            self._gateway_headers["x-rivet-token"] = endpoint.token
-            self._api_headers["authorization"] = f"Bearer {endpoint.token}"
 
     # -- the gateway
 
@@ -73,7 +95,8 @@ class Requests:
             self.gateway_path(target, f"/action/{_segment(name)}"),
             self._bodies.read_output,
             self._bodies.write_args(list(args)),
-            self._gateway_headers,
+            _with_params(self._gateway_headers, target),
+            encoding=self.encoding,
         )
 
     def send(self, target: Target, queue: str, send: QueueSend) -> Call[QueueReply]:
@@ -83,22 +106,38 @@ class Requests:
             self.gateway_path(target, f"/queue/{_segment(queue)}"),
             self._bodies.read_reply,
             self._bodies.write_send(queue, send),
-            self._gateway_headers,
+            _with_params(self._gateway_headers, target) | self._bodies.send_headers(send),
             idempotent=send.idempotency_key is not None,
+            encoding=self.encoding,
         )
 
-    def inspect(
-        self, target: Target, route: str, *, method: str = "GET", body: Value = None
-    ) -> Call[JsonObject]:
-        """An inspector route (``state``, ``queue?id=3``, ``summary`` …); its JSON, tags left alone."""
-        path, _, query = route.partition("?")
-        return Call(
-            method,
-            self.gateway_path(target, f"/inspector/{path}", query),
-            _json_object,
-            None if body is None else dumps(body),
-            self._gateway_headers,
-            idempotent=method == "GET",
+    def raw(self, target: Target, path: str, request: Request) -> RawCall:
+        """A request that the actor's ``on_request`` answers; ``path`` may have a query."""
+        path, query = _rooted(path)
+        own = {name: value for name, value in request.headers.items() if name not in _OF_THE_CONNECTION}
+        return RawCall(
+            request.method,
+            self.gateway_path(target, f"/request{path}", query),
+            _unread,
+            request.content or None,
+            _with_params(self._plain_headers, target) | own,
+        )
+
+    def connect(self, target: Target) -> Dial:
+        """The WebSocket of a connection."""
+        return self._dial(target, "/connect", "")
+
+    def websocket(self, target: Target, path: str) -> Dial:
+        """A WebSocket that the actor's ``on_websocket`` serves; ``path`` may have a query."""
+        path, query = _rooted(path)
+        return self._dial(target, f"/websocket{path}", query)
+
+    def _dial(self, target: Target, path: str, query: str) -> Dial:
+        """The token is in the URL: a header of its own would be one more place to find it."""
+        return Dial(
+            self.gateway_path(target, path, query),
+            write_offer(self.encoding, target.params),
+            {**self._extra, "user-agent": USER_AGENT},
         )
 
     def gateway_path(self, target: Target, path: str, query: str = "") -> str:
@@ -121,7 +160,7 @@ class Requests:
             ("method", "getOrCreate" if target.create else "get"),
         ]
         if target.create:
-            pairs.append(("runner", "default"))
+            pairs.append(("runner", self.endpoint.pool))
         if target.key:
             pairs.append(("key", ",".join(target.key)))
         if target.create and target.input is not None:
@@ -137,21 +176,20 @@ class Requests:
     def resolve(self, target: ByKey) -> Call[str]:
         """The id of the actor; with ``create`` it is made when it isn't there."""
         if target.create:
-            return self._api("PUT", "/actors", _actor_id, _actor_body(target), idempotent=True)
+            return self._api("PUT", "/actors", _actor_id, self._actor_body(target), idempotent=True)
         query = {"name": target.name, "key": format_key(target.key)}
 
         def first(data: bytes) -> str:
             actors = _json_object(data).get("actors")
             if not actors:
-                what = f"{target.name}/{format_key(target.key)}"
-                raise RivetError("actor", "not_found", f"Actor {what} was not found.")
+                raise actor_not_found(target.shown)
             return str(actors[0]["actor_id"])
 
         return self._api("GET", "/actors", first, query=query, idempotent=True)
 
     def create(self, target: ByKey) -> Call[str]:
         """Make an actor that must not exist yet (else ``actor.duplicate_key``); its id."""
-        return self._api("POST", "/actors", _actor_id, _actor_body(target))
+        return self._api("POST", "/actors", _actor_id, self._actor_body(target))
 
     def actors(self, **query: str) -> Call[JsonObject]:
         """A page of actors; the query is that of ``GET /actors``, e.g. ``limit=``, ``summary="true"``."""
@@ -168,6 +206,23 @@ class Requests:
     def wake(self, actor_id: str) -> Call[JsonObject]:
         """Bring an actor into memory."""
         return self._api("POST", f"/actors/{_segment(actor_id)}/wake", _json_object, {}, idempotent=True)
+
+    def inspect(
+        self,
+        actor_id: str,
+        route: str,
+        *,
+        method: str = "GET",
+        body: Mapping[str, Value] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Call[JsonObject]:
+        """A view of the inspector (``state``, ``queue``, ``summary`` …) or a change; its JSON, tags left alone.
+
+        This way in needs no token of the actor's own: it is the management interface's.
+        """
+        path = f"/actors/{_segment(actor_id)}/inspector/{route}"
+        written = None if body is None else {name: to_json(value) for name, value in body.items()}
+        return self._api(method, path, _json_object, written, query, idempotent=method == "GET")
 
     def export(self, actor_id: str) -> Call[bytes]:
         """An actor's whole durable life as a file."""
@@ -186,6 +241,17 @@ class Requests:
     def metadata(self) -> Call[JsonObject]:
         """What the engine is and which actors it knows."""
         return self._api("GET", "/metadata", _json_object, idempotent=True)
+
+    def _actor_body(self, target: ByKey) -> JsonObject:
+        body: JsonObject = {
+            "name": target.name,
+            "key": format_key(target.key),
+            "runner_name_selector": self.endpoint.pool,
+            "crash_policy": "sleep",
+        }
+        if target.input is not None:
+            body["input"] = write_input(target.input, url=False)
+        return body
 
     def _api(
         self,
@@ -212,16 +278,20 @@ def _segment(text: str) -> str:
     return quote(text, safe="!'()*")
 
 
-def _actor_body(target: ByKey) -> JsonObject:
-    body: JsonObject = {
-        "name": target.name,
-        "key": format_key(target.key),
-        "runner_name_selector": "default",
-        "crash_policy": "sleep",
-    }
-    if target.input is not None:
-        body["input"] = write_input(target.input, url=False)
-    return body
+def _rooted(path: str) -> tuple[str, str]:
+    """Path and query of an actor's own, from the root; what no URL may hold is coded."""
+    coded = quote(path if path.startswith("/") else f"/{path}", safe="/%:@!$&'()*+,;=~?")
+    path, _, query = coded.partition("?")
+    return path, query
+
+
+def _with_params(headers: Mapping[str, str], target: Target) -> dict[str, str]:
+    params = {} if target.params is None else {PARAMS_HEADER: write_params(target.params)}
+    return {**headers, **params}
+
+
+def _unread(body: bytes) -> Reply:
+    raise NotImplementedError
 
 
 def _json_object(data: bytes) -> JsonObject:

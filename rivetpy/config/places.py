@@ -60,11 +60,11 @@ class Place:
 def find_engine(
     endpoint: str | None, override: Path | None, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> Place:
-    """Where the engine is: ``endpoint``, RIVET_ENDPOINT, or the owner of this project's data directory.
+    """Where the engine is: ``endpoint``, RIVET_ENGINE or RIVET_ENDPOINT, or the owner of this project's data directory.
 
     Without any of them ``endpoint`` is None; the caller may then try the default port.
     """
-    endpoint = endpoint or environ.get("RIVET_ENDPOINT") or None
+    endpoint = endpoint or environ.get("RIVET_ENGINE") or environ.get("RIVET_ENDPOINT") or None
     ref = _project(cwd)
     named = override is not None or bool(environ.get("RIVET_DATA_DIR"))
     directory = data_dir(ref, override, environ) if ref or named else None

@@ -14,6 +14,7 @@ from rivetpy.engine.door import Door, cors_headers
 from rivetpy.engine.gateway import Gateway
 from rivetpy.engine.http import Answer, cut_short, error_answer, raw_path
 from rivetpy.engine.management import Management
+from rivetpy.engine.page_files import PageFiles
 from rivetpy.engine.raw import RawAnswer
 from rivetpy.engine.websockets import WebSockets
 from rivetpy.host import Host
@@ -30,6 +31,7 @@ class Engine:
         self._door = door
         self._gateway = Gateway(host, self.stopping)
         self._management = Management(host, details)
+        self._page = PageFiles()
         self.sockets = WebSockets(host, door, self.stopping)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,10 +61,14 @@ class Engine:
             return self._door.preflight(request, gateway=path.startswith(routes.PREFIX))
         query: bytes = request.scope["query_string"]
         target = routes.parse(path, query) or routes.by_headers(path, query, request.headers)
+        page = None if target else self._page.answer(request, path)
+        if page is not None:
+            self._door.admit_to_page(request)
+            return page
         self._door.admit(request, target.token if target else None)
         if target is not None:
             return await self._gateway.answer(request, target, ray_id)
-        return await self._management.answer(request, routes.without_token(path))
+        return await self._management.answer(request, routes.without_token(path), ray_id)
 
 
 def create_app(

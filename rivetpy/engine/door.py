@@ -32,6 +32,15 @@ class Door:
             self._check_token(request, url_token)
         elif self._local_only:
             self._check_local(request)
+            self._check_sender(request)
+
+    def admit_to_page(self, request: HTTPConnection) -> None:
+        """The page's own files hold nothing of anybody, and ask for the token themselves.
+
+        Raises RivetError ``auth.forbidden`` for names that only point here.
+        """
+        if self._token is None and self._local_only:
+            self._check_local(request)
 
     def preflight(self, request: Request, gateway: bool) -> Answer:
         """The answer to a browser that asks first. It never carries a token, so none is asked for."""
@@ -48,9 +57,8 @@ class Door:
         return Answer(b"", 200, headers=[(b"allow", METHODS), *headers])
 
     def _check_token(self, request: HTTPConnection, url_token: str | None) -> None:
-        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         given = (
-            (bearer.strip() if scheme.lower() == "bearer" else "").encode("latin-1"),
+            bearer(request).encode("latin-1"),
             request.headers.get("x-rivet-token", "").encode("latin-1"),
             (url_token or "").encode(),
         )
@@ -83,6 +91,21 @@ class Door:
                 "forbidden",
                 f"Pages from {origin[:100]!r} may not use this engine; give it a token to let them.",
             )
+
+    def _check_sender(self, request: HTTPConnection) -> None:
+        """A link or a picture of another site asks without an Origin, yet its GET could make an actor."""
+        if "origin" not in request.headers and request.headers.get("sec-fetch-site") == "cross-site":
+            raise RivetError(
+                "auth",
+                "forbidden",
+                "Pages of other sites may not use this engine; give it a token to let them.",
+            )
+
+
+def bearer(request: HTTPConnection) -> str:
+    """The token of ``Authorization: Bearer``, empty when there is none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def cors_headers(request: Request) -> Headers:

@@ -8,6 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from rivetpy.codec import Value
 from rivetpy.engine.actors import actor_of, options_of, specifier_of
+from rivetpy.engine.door import bearer
 from rivetpy.engine.http import (
     TEXT,
     Answer,
@@ -20,7 +21,8 @@ from rivetpy.engine.http import (
     while_connected,
     within,
 )
-from rivetpy.engine.inspector_routes import Inspector
+from rivetpy.engine.inspector_access import check_token
+from rivetpy.engine.inspector_routes import Inspector, refusal
 from rivetpy.engine.namespaces import check_namespace
 from rivetpy.engine.raw import RawAnswer, check_hook, is_raw, raw_answer, read_raw_body, request_for_actor
 from rivetpy.errors import RivetError
@@ -32,6 +34,7 @@ from rivetpy.wire.routes import ByKey, Target, segments
 
 #: The protocol release that the actors' own routes follow.
 PROTOCOL = "2.3.19"
+RELOAD = "Actors are not reloaded one by one here: an engine's code is loaded as a whole."
 
 
 class Gateway:
@@ -48,7 +51,7 @@ class Gateway:
         actor = specifier_of(row)
         answer: Answer | RawAnswer
         try:
-            answer = await self._route(request, target, row, body)
+            answer = await self._route(request, target, row, body, ray_id)
         except ClientDisconnect:
             raise
         except Exception as error:
@@ -76,7 +79,7 @@ class Gateway:
         return await read_body(request, options_of(self._host, name).max_incoming_message_size)
 
     async def _route(
-        self, request: Request, target: Target, row: ActorRow, body: bytes
+        self, request: Request, target: Target, row: ActorRow, body: bytes, ray_id: str
     ) -> Answer | RawAnswer:
         if is_raw(target.path):
             return await self._raw(request, target, row, body)
@@ -88,7 +91,9 @@ class Gateway:
                 _only_post(request, target)
                 return await self._queue(request, row, name, body)
             case ("inspector", *route):
-                return await self._inspector.answer(request, row, tuple(route), target.query, body)
+                return await self._inspect(request, row, tuple(route), target.query, body, ray_id)
+            case ("dynamic", "reload"):
+                raise RivetError("actor", "reload_failed", RELOAD, status=404)
             case ("health",):
                 return Answer(b"ok", content_type=TEXT)
             case ("metadata",):
@@ -102,6 +107,15 @@ class Gateway:
             f"Actor route '{shown}' was not found.",
             {"id": shown, "resource": "route"},
         )
+
+    async def _inspect(
+        self, request: Request, row: ActorRow, route: tuple[str, ...], query: bytes, body: bytes, ray_id: str
+    ) -> Answer:
+        try:
+            await check_token(self._host, row.id, bearer(request))
+        except RivetError as error:
+            return refusal(error, ray_id)
+        return await self._inspector.answer(request, row, route, query, body, ray_id)
 
     async def _raw(self, request: Request, target: Target, row: ActorRow, body: bytes) -> RawAnswer:
         seen = request_for_actor(request, target.path, target.query, body)

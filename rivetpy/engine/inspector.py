@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
 from rivetpy import codec
+from rivetpy.errors import EncodeError
 from rivetpy.host.statecell import revision
-from rivetpy.host.view import ActorView, WaitView, WorkflowView
-from rivetpy.wire.jsonvalue import Json, JsonObject, to_json
+from rivetpy.host.view import ActorView, ConnectionView, WaitView, WorkflowView
+from rivetpy.wire.jsonvalue import Json, JsonObject, Value, to_json
 from rivetpy.workflow.duration import show
 from rivetpy.workflow.entries import (
     BlockEntry,
@@ -26,33 +30,94 @@ from rivetpy.workflow.entries import (
 )
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.location import name_of
+from rivetpy.workflow.newest import newest
 
 
 def history_json(view: ActorView) -> JsonObject:
     """The workflow's journal, in order; all null for an actor without a workflow."""
+    if view.workflow is None:
+        return {"history": None, **standing_json(view)}
+    history = History(view.row.id)
+    for entry in lines_of(view.workflow):
+        history.add(entry)
+    tree: JsonObject = {
+        "nameRegistry": history.names,
+        "entries": history.entries,
+        "entryMetadata": history.metadata,
+    }
+    return {"history": tree, **standing_json(view)}
+
+
+def standing_json(view: ActorView) -> JsonObject:
+    """How an actor's workflow stands, without its journal."""
     workflow = view.workflow
-    if workflow is None:
-        return {"history": None, "workflowState": None, "isWorkflowEnabled": False, "workflow": None}
-    names = _Names()
-    entries: list[Json] = []
-    metadata: JsonObject = {}
-    for entry in workflow.entries:
-        if isinstance(entry, IterationEntry):  # where a loop came by; not a line of the history
-            continue
-        entry_id = entry_id_of(view, entry)
-        entries.append({"id": entry_id, "location": names.location(entry.location), "kind": _kind(entry)})
-        metadata[entry_id] = _metadata(entry)
     return {
-        "history": {"nameRegistry": names.names, "entries": entries, "entryMetadata": metadata},
-        "workflowState": workflow.status,
-        "isWorkflowEnabled": True,
-        "workflow": workflow_json(workflow),
+        "workflowState": workflow.status if workflow else None,
+        "isWorkflowEnabled": workflow is not None,
+        "workflow": workflow_json(workflow) if workflow else None,
     }
 
 
-def entry_id_of(view: ActorView, entry: Entry) -> str:
+def lines_of(workflow: WorkflowView) -> list[Entry]:
+    """The entries a history shows: all but those that only say where a loop came by."""
+    return [entry for entry in workflow.entries if not isinstance(entry, IterationEntry)]
+
+
+def size_of(workflow: WorkflowView) -> int:
+    """How many entries a history has, also those left out."""
+    return len(lines_of(workflow)) + workflow.left_out
+
+
+def choose(entries: Sequence[Entry], limit: int | None, since: int | None) -> Sequence[Entry]:
+    """The entries asked for, in order: those that may have changed since a time, of the newest so many.
+
+    What the newest are in and what is not finished are always among them.
+    """
+    chosen = newest(entries, limit, attrgetter("location"), attrgetter("finished"))
+    return chosen if since is None else [entry for entry in chosen if _may_have_changed(entry, since)]
+
+
+def _may_have_changed(entry: Entry, since: int) -> bool:
+    """Nothing says when a message was answered, or an open entry written: those are always among them."""
+    if not entry.finished or (isinstance(entry, MessageEntry) and entry.completable):
+        return True
+    last = entry.rolled_back_at if isinstance(entry, StepEntry) else None
+    return max(entry.created_at, entry.completed_at or 0, last or 0) >= since
+
+
+class History:
+    """A journal in the shapes of wire 9.2, entry by entry."""
+
+    def __init__(self, actor_id: str) -> None:
+        self.entries: list[Json] = []
+        self.metadata: JsonObject = {}
+        self._actor_id = actor_id
+        self._names = Names()
+
+    @property
+    def names(self) -> list[str]:
+        """Each name once; locations are indexes into them."""
+        return self._names.names
+
+    def add(self, entry: Entry) -> None:
+        """The next entry."""
+        entry_id = entry_id_of(self._actor_id, entry)
+        location: list[Json] = [
+            {"tag": "WorkflowNameIndex", "val": place}
+            if isinstance(place, int)
+            else {
+                "tag": "WorkflowLoopIterationMarker",
+                "val": {"loop": place.loop, "iteration": place.iteration},
+            }
+            for place in self._names.location(entry.location)
+        ]
+        self.entries.append({"id": entry_id, "location": location, "kind": _kind(entry)})
+        self.metadata[entry_id] = _metadata(entry)
+
+
+def entry_id_of(actor_id: str, entry: Entry) -> str:
     """The id of an entry; it stays the same for as long as the entry's location does."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{view.row.id}/{entry.location}"))
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{actor_id}/{entry.location}"))
 
 
 def workflow_json(workflow: WorkflowView) -> JsonObject:
@@ -93,7 +158,40 @@ def failure_json(failure: Failure | None) -> JsonObject | None:
 
 def state_json(view: ActorView) -> JsonObject:
     """The actor's state; its revision goes back with a change of it, so that none is lost."""
-    return {"state": to_json(view.state), "isStateEnabled": True, "revision": revision(view.state)}
+    return {
+        "state": to_json(view.state),
+        "isStateEnabled": view.has_state,
+        "revision": revision(view.state),
+    }
+
+
+def connections_json(view: ActorView) -> JsonObject:
+    """Who is connected."""
+    return {
+        "connections": [
+            {"type": None, "id": each.id, "details": connection_json(each)} for each in view.connections
+        ]
+    }
+
+
+def connection_json(connection: ConnectionView) -> JsonObject:
+    """What there is to say about a connection."""
+    return {
+        "type": None,
+        "params": _shown(connection.params),
+        "stateEnabled": True,
+        "state": _shown(connection.state),
+        "subscriptions": connection.subscriptions,
+        "isHibernatable": connection.lasting,
+    }
+
+
+def _shown(value: Value) -> Json:
+    """What an actor keeps about a connection is never stored, so it may be anything."""
+    try:
+        return to_json(value)
+    except EncodeError:
+        return f"{value!r:.200}"
 
 
 def queue_json(view: ActorView, limit: int | None = None, max_size: int | None = None) -> JsonObject:
@@ -139,23 +237,31 @@ def _wait_text(wait: WaitView) -> str:
     return f"{wait.reason} {wait.location}{until}"
 
 
-class _Names:
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """A part of a location: an iteration of a loop, whose name is given by its index."""
+
+    loop: int
+    iteration: int
+
+
+class Names:
     """The name registry: each name once, locations as indexes into it."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._index: dict[str, int] = {}
 
-    def location(self, location: str) -> list[Json]:
-        parts: list[Json] = []
+    def location(self, location: str) -> list[int | Iteration]:
+        """The parts of a location."""
+        parts: list[int | Iteration] = []
         last = 0
         for part in location.split("/"):
             if part[:1] == "~":
-                marker: Json = {"loop": last, "iteration": int(part[1:])}
-                parts.append({"tag": "WorkflowLoopIterationMarker", "val": marker})
+                parts.append(Iteration(last, int(part[1:])))
             else:
                 last = self._of(name_of(part))
-                parts.append({"tag": "WorkflowNameIndex", "val": last})
+                parts.append(last)
         return parts
 
     def _of(self, name: str) -> int:

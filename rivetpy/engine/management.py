@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from starlette.requests import Request
 
 import rivetpy
+from rivetpy.engine.actor_routes import ActorRoutes
 from rivetpy.engine.actorjson import actor_json
+from rivetpy.engine.api_requests import bad_request, json_body, no_route
 from rivetpy.engine.copy_routes import CopyRoutes
-from rivetpy.engine.http import Answer, json_answer, read_body
+from rivetpy.engine.http import Answer, json_answer
 from rivetpy.engine.inspector import summary_json
 from rivetpy.engine.namespaces import NAMES, check_namespace
 from rivetpy.errors import RivetError, StoreError, actor_not_found
@@ -17,10 +19,9 @@ from rivetpy.host import Host
 from rivetpy.identity import parse_key
 from rivetpy.store import ActorRow, Listing
 from rivetpy.wire.inputs import read_input
-from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value, parse
+from rivetpy.wire.jsonvalue import Json, JsonObject, Value
 from rivetpy.wire.routes import segments
 
-MAX_BODY = 1024 * 1024
 PAGE = 100
 MAX_PAGE = 1000
 CRASH_POLICIES = frozenset({"restart", "sleep", "destroy"})
@@ -32,18 +33,19 @@ class Management:
     def __init__(self, host: Host, details: Mapping[str, Json]) -> None:
         self._host = host
         self._details = dict(details)
+        self._actor = ActorRoutes(host)
         self._copies = CopyRoutes(host)
 
-    async def answer(self, request: Request, path: bytes) -> Answer:
+    async def answer(self, request: Request, path: bytes, ray_id: str) -> Answer:
         """The answer to one request. Raises RivetError; ``api.not_found`` when there is no such route."""
         try:
-            return await self._route(request, segments(path))
+            return await self._route(request, segments(path), ray_id)
         except RivetError as error:
             if error.status < 500 and error.group not in {"api", "auth"}:
                 error.status = 400  # what the real engine says, whatever it is
             raise
 
-    async def _route(self, request: Request, path: tuple[str, ...]) -> Answer:
+    async def _route(self, request: Request, path: tuple[str, ...], ray_id: str) -> Answer:
         # The server leaves the body out of the answer to a HEAD.
         match "GET" if request.method == "HEAD" else request.method, path:
             case "GET", ("metadata",):
@@ -59,24 +61,14 @@ class Management:
             case "GET", ("actors", "names"):
                 _namespace(request)
                 return json_answer({"names": self._names(), "pagination": {"cursor": None}})
-            case "DELETE", ("actors", actor_id):
-                await self._host.destroy((await self._known(request, actor_id)).id)
-                return json_answer({})
-            case "POST", ("actors", actor_id, "sleep" | "wake" as verb):
-                row = await self._known(request, actor_id)
-                await (self._host.sleep(row.id) if verb == "sleep" else self._host.wake(row.id))
-                return json_answer({})
-            case "GET", ("actors", actor_id, "export"):
-                return await self._copies.export(await self._known(request, actor_id))
-            case "POST", ("actors", actor_id, "fork"):
-                row = await self._known(request, actor_id)
-                return await self._copies.fork(row, await _json(request))
             case "POST", ("actors", "import"):
                 return await self._copies.restore(request, _namespace(request))
+            case _, ("actors", actor_id, *route) if actor_id:
+                row = await self._known(request, actor_id)
+                return await self._actor.answer(request, row, tuple(route), ray_id)
             case "GET", ("namespaces",):
                 return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
-        what = f"{request.method} /{'/'.join(path)}"
-        raise RivetError("api", "not_found", f"There is no {what} here.", status=404)
+        raise no_route(request.method, path)
 
     def _metadata(self) -> JsonObject:
         return {
@@ -125,7 +117,7 @@ class Management:
         except StoreError as error:
             if error.code != "invalid_cursor":
                 raise
-            raise _bad("'cursor' is none that a page returned.") from None
+            raise bad_request("'cursor' is none that a page returned.") from None
 
     async def _by_ids(self, request: Request, namespace: str) -> list[ActorRow]:
         """Unknown ids are dropped; so are destroyed actors, unless asked for: who polls is done sooner."""
@@ -178,14 +170,10 @@ class Management:
         return row
 
 
-def _bad(message: str) -> RivetError:
-    return RivetError("api", "bad_request", message)
-
-
 def _namespace(request: Request) -> str:
     name = request.query_params.get("namespace")
     if not name:
-        raise _bad("The query parameter 'namespace' is missing.")
+        raise bad_request("The query parameter 'namespace' is missing.")
     check_namespace(name)
     return name
 
@@ -197,21 +185,21 @@ def _flag(request: Request, name: str) -> bool:
 def _limit(request: Request) -> int:
     text = request.query_params.get("limit", str(PAGE))
     if not text.isdecimal() or len(text) > 6 or not int(text) >= 1:
-        raise _bad(f"'limit' is a number from 1 to {MAX_PAGE}, not {text[:20]!r}.")
+        raise bad_request(f"'limit' is a number from 1 to {MAX_PAGE}, not {text[:20]!r}.")
     return min(int(text), MAX_PAGE)
 
 
 async def _wanted(request: Request) -> tuple[str, str, str, Value]:
     """Namespace, name, key and input of the actor that a body asks for."""
     namespace = _namespace(request)
-    body = await _json(request)
+    body = await json_body(request)
     name, key, given = body.get("name"), body.get("key"), body.get("input")
     if not isinstance(name, str) or not name:
-        raise _bad("'name' is the actor's name; it is missing.")
+        raise bad_request("'name' is the actor's name; it is missing.")
     if key is not None and not isinstance(key, str):
-        raise _bad("'key' is one string, its parts joined with '/'.")
+        raise bad_request("'key' is one string, its parts joined with '/'.")
     if given is not None and not isinstance(given, str):
-        raise _bad("'input' is base64 of CBOR.")
+        raise bad_request("'input' is base64 of CBOR.")
     _check_placement(body)
     return namespace, name, key or "/", read_input(given) if given else None
 
@@ -222,17 +210,7 @@ def _check_placement(body: JsonObject) -> None:
     if datacenter not in {None, "default"}:
         raise RivetError("datacenter", "not_found", f"There is no datacenter {datacenter!r}.", status=400)
     if body.get("crash_policy", "sleep") not in CRASH_POLICIES:
-        raise _bad(f"'crash_policy' is one of {', '.join(sorted(CRASH_POLICIES))}.")
-
-
-async def _json(request: Request) -> JsonObject:
-    try:
-        body = parse(await read_body(request, MAX_BODY))
-    except JsonError as error:
-        raise _bad(error.message) from None
-    if not isinstance(body, dict):
-        raise _bad("The body is a JSON object.")
-    return body
+        raise bad_request(f"'crash_policy' is one of {', '.join(sorted(CRASH_POLICIES))}.")
 
 
 def _namespaces() -> list[Json]:

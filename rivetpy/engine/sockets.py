@@ -15,7 +15,7 @@ MAX_REASON = 123
 #: Bytes that may wait for a client that does not read.
 MAX_BEHIND = 4 * 1024 * 1024
 
-NORMAL, BAD_DATA, POLICY, FAILED = 1000, 1003, 1008, 1011
+NORMAL, PROTOCOL, BAD_DATA, POLICY, FAILED = 1000, 1002, 1003, 1008, 1011
 
 
 class Gone(Exception):

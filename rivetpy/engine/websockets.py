@@ -12,10 +12,13 @@ from starlette.websockets import WebSocketDisconnect
 from rivetpy.codec import Value
 from rivetpy.engine.actors import actor_of
 from rivetpy.engine.connections import EventFrames, Talk
-from rivetpy.engine.door import Door
+from rivetpy.engine.door import Door, bearer
 from rivetpy.engine.http import for_client, raw_path
+from rivetpy.engine.inspector_access import check_token
+from rivetpy.engine.inspector_requests import texts
+from rivetpy.engine.inspector_socket import Inspection, framing_of
 from rivetpy.engine.raw import check_hook, websocket_for_actor
-from rivetpy.engine.sockets import BAD_DATA, FAILED, NORMAL, Gone, Socket, reason_of
+from rivetpy.engine.sockets import BAD_DATA, FAILED, NORMAL, POLICY, PROTOCOL, Gone, Socket, reason_of
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.identity import new_id
@@ -65,7 +68,7 @@ class WebSockets:
             case ("connect",):
                 await self._talk(socket, target, offer, ray_id)
             case ("inspector", "connect"):
-                raise RivetError("actor", "not_found", "The inspector takes no WebSocket here.")
+                await self._inspect(request, socket, target, offer, ray_id)
             case _:
                 await self._raw(request, socket, target, offer.params())
 
@@ -74,6 +77,23 @@ class WebSockets:
         row = await actor_of(self._host, target.actor)
         talk = Talk(self._host, row, encoding, socket, ray_id, self._frames)
         await talk.run(params, self._stopping)
+
+    async def _inspect(
+        self, request: HTTPConnection, socket: Socket, target: Target, offer: Offer, ray_id: str
+    ) -> None:
+        row = await actor_of(self._host, target.actor)
+        framing = framing_of(next(iter(texts(target.query, "protocol_version")), None))
+        if framing is None:
+            await socket.close(PROTOCOL, "inspector.invalid_protocol_version")
+            return
+        try:
+            await check_token(self._host, row.id, offer.inspector_token or bearer(request))
+        except RivetError as error:
+            if error.group != "inspector":
+                raise
+            await socket.close(POLICY, "inspector.unauthorized")
+            return
+        await Inspection(self._host, row, socket, framing, ray_id).run(self._stopping)
 
     async def _raw(self, request: HTTPConnection, socket: Socket, target: Target, params: Value) -> None:
         row = await actor_of(self._host, target.actor)

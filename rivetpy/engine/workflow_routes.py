@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from rivetpy.codec import Value
 from rivetpy.engine.http import Answer, json_answer
-from rivetpy.engine.inspector import entry_id_of, history_json
+from rivetpy.engine.inspector import entry_id_of
+from rivetpy.engine.inspector_history import history_answer
+from rivetpy.engine.inspector_requests import text_in
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
@@ -21,7 +23,7 @@ class WorkflowRoutes:
         """Do it. Raises RivetError ``actor.not_found`` for a verb there is not."""
         match verb:
             case "replay":
-                return await self._replay(actor_id, _text(given, "entryId"))
+                return await history_answer(await self.replay(actor_id, text_in(given, "entryId")))
             case "rewind":
                 return json_answer(await self._rewind(actor_id, given))
             case "undo":
@@ -34,8 +36,8 @@ class WorkflowRoutes:
                 raise RivetError("actor", "not_found", "Inspector route was not found")
         return json_answer({"workflowState": _state(await self._host.view(actor_id))})
 
-    async def _replay(self, actor_id: str, entry_id: str | None) -> Answer:
-        """Rewind to an entry, named by its id; the history as it is then."""
+    async def replay(self, actor_id: str, entry_id: str | None) -> ActorView:
+        """Rewind to an entry, named by its id; the actor as it is then."""
         location = None
         if entry_id is not None:
             location = _location(await self._host.view(actor_id), entry_id)
@@ -45,13 +47,13 @@ class WorkflowRoutes:
             if (error.group, error.code) != ("workflow", "in_flight"):
                 raise
             raise RivetError("actor", "workflow_in_flight", error.message) from None
-        return json_answer(history_json(await self._host.view(actor_id)))
+        return await self._host.view(actor_id)
 
     async def _rewind(self, actor_id: str, given: dict[str, Value]) -> JsonObject:
         dry_run = given.get("dryRun", False)
         if not isinstance(dry_run, bool):
             raise JsonError("'dryRun' is true or false.")
-        done = await self._host.rewind(actor_id, _text(given, "location"), dry_run=dry_run)
+        done = await self._host.rewind(actor_id, text_in(given, "location"), dry_run=dry_run)
         return {
             "removed": list(done.removed),
             "runsAgain": list(done.runs_again),
@@ -59,16 +61,9 @@ class WorkflowRoutes:
         }
 
 
-def _text(given: dict[str, Value], name: str) -> str | None:
-    value = given.get(name)
-    if value is not None and not isinstance(value, str):
-        raise JsonError(f"'{name}' is a string.")
-    return value
-
-
 def _location(view: ActorView, entry_id: str) -> str:
     for entry in view.workflow.entries if view.workflow else ():
-        if entry_id_of(view, entry) == entry_id:
+        if entry_id_of(view.row.id, entry) == entry_id:
             return entry.location
     raise RivetError("actor", "internal_error", f"Workflow step not found: {entry_id}", status=500)
 

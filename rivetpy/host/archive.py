@@ -97,12 +97,12 @@ def _checked(
     archive = Archive(id, name, key_of(key), int(created_at), sorted(pairs), database)
     if len(dict(pairs)) != len(pairs):
         raise ValueError("it has two values of one key")
-    _read(ActorRow(id, "", name, archive.key, archive.created_at), archive.rows)
+    check_rows(ActorRow(id, "", name, archive.key, archive.created_at), archive.rows)
     return archive
 
 
-def _read(row: ActorRow, rows: Pairs) -> None:
-    """Read every row as its owner will."""
+def check_rows(row: ActorRow, rows: Pairs) -> None:
+    """Read every row as its owner will. Raises whatever that raises."""
     for row_key, value in rows:
         if row_key[:1] not in layout.KINDS:
             raise ValueError(f"it has a row {row_key[:20]!r}, which no actor has")

@@ -59,6 +59,7 @@ class Connection:
         """Begin to get an event, or stop. Raises RivetError ``event.not_declared``, ``auth.forbidden``."""
         if not subscribe:
             self._conn.subscriptions.discard(event)
+            self._conns.on_change()
             return
         async with self._reach(self._actor_id) as instance:
             check_declared(instance.core.definition, event)
@@ -66,6 +67,7 @@ class Connection:
             if declared is not None:
                 await permit(instance.parts, self._conn, declared.can_subscribe, f"subscribe to {event!r}")
             self._conn.subscriptions.add(event)
+            self._conns.on_change()
 
     async def close(self) -> None:
         """The client is gone. Safe to call more than once, and when the actor is no more."""

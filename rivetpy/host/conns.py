@@ -11,6 +11,7 @@ from rivetpy import codec
 from rivetpy.actors import ActorDefinition
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, did_you_mean
+from rivetpy.host.view import ConnectionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Conn:
         #: Called once, when the actor's code ended the connection.
         self.on_disconnect: Callable[[], object] = lambda: None
         self.open = True
+        #: Whether it stays until the client leaves, also while the actor sleeps.
+        self.lasting = False
         self._outlet = outlet
         self._definition = definition
 
@@ -84,6 +87,8 @@ class Conns:
     """All connections of one actor. It outlives the actor's sleep: clients stay connected meanwhile."""
 
     def __init__(self, definition: ActorDefinition) -> None:
+        #: Called when somebody came, went, or wants other events.
+        self.on_change: Callable[[], None] = lambda: None
         self._definition = definition
         self._all: dict[Conn, None] = {}
 
@@ -97,15 +102,25 @@ class Conns:
         """The connections by id; a copy."""
         return {conn.id: conn for conn in self._all}
 
+    def view(self) -> tuple[ConnectionView, ...]:
+        """Who is connected."""
+        return tuple(
+            ConnectionView(conn.id, conn.params, conn.state, len(conn.subscriptions), conn.lasting)
+            for conn in self._all
+        )
+
     def add(self, conn: Conn) -> None:
         """A connection was made."""
         self._all[conn] = None
+        self.on_change()
 
     def remove(self, conn: Conn) -> bool:
         """A connection is over; False when that was known."""
         conn.open = False
         there = conn in self._all
         self._all.pop(conn, None)
+        if there:
+            self.on_change()
         return there
 
     def broadcast(self, event: str, args: Sequence[Value]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from typing import NoReturn, TypeVar
 
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
-from rivetpy.host.core import finished
+from rivetpy.host.bounded import bounded
+from rivetpy.unbroken import finished
 from rivetpy.workflow import abilities
 
 T = TypeVar("T")
@@ -59,6 +60,14 @@ class Database(abilities.Database):
             return await self._execute(sql, args)
         async with self._turn:
             return await self._execute(sql, args)
+
+    async def query(self, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        """A statement of whoever looks in from outside: within bounds, and outside of every transaction.
+
+        Raises RivetError ``db.refused`` with what SQLite says.
+        """
+        async with self._turn:
+            return await self._in_thread(lambda: bounded(self._opened(), sql, args))
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -158,12 +167,18 @@ class NoDatabase(abilities.Database):
     async def execute(self, sql: str, *args: Value) -> Rows:
         raise self._error()
 
+    async def query(self, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        raise self._error()
+
     def transaction(self) -> NoReturn:
         raise self._error()
 
     def _error(self) -> RivetError:
         return RivetError(
-            "db", "not_enabled", f"Actor {self._name!r} has no database; define it with actor(db=True)."
+            "db",
+            "not_enabled",
+            f"Actor {self._name!r} has no database; define it with actor(db=True).",
+            status=400,
         )
 
     async def close(self) -> None:

@@ -49,7 +49,7 @@ class Files:
         try:
             path.write_bytes(data)
             path.chmod(0o600)
-            problem = _problem(path)
+            problem = problem_of(path)
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         except BaseException:
@@ -86,8 +86,8 @@ class Files:
         return self._directory / f"{actor_id}{_SUFFIX}"
 
 
-def _problem(path: Path) -> str | None:
-    """What is wrong with a database."""
+def problem_of(path: Path) -> str | None:
+    """What is wrong with a database. Blocks."""
     try:
         with contextlib.closing(sqlite3.connect(path)) as db:
             (found,) = db.execute("PRAGMA quick_check(1)").fetchone()

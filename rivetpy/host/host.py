@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal
 
 from rivetpy.codec import Value
@@ -12,16 +14,23 @@ from rivetpy.host import control, copying, lifecycle
 from rivetpy.host.archive import Archive
 from rivetpy.host.connections import Connection, connect, passing
 from rivetpy.host.conns import Outlet
+from rivetpy.host.context import ActorContext
 from rivetpy.host.control import Rewind
 from rivetpy.host.copying import Copy
+from rivetpy.host.database import Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.parts import Outside
+from rivetpy.host.planned import Plans, planned
 from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
+from rivetpy.host.watching import Told
 from rivetpy.identity import Key
-from rivetpy.store import ActorRow, Listing, Page
+from rivetpy.store import ActorRow, Listing, Page, Pairs
+from rivetpy.workflow import layout
 
+#: With so many rows an actor is looked at in a thread.
+MANY = 2000
 RawHook = Literal["on_request", "on_websocket"]
 
 
@@ -96,6 +105,7 @@ class Host(Residence):
         """
         async with self._busy(actor_id) as instance:
             conn = await connect(instance.parts, params, send)
+            conn.lasting = True
             connection = Connection(actor_id, conn, instance.parts.conns, self._busy)
         conn.on_disconnect = lambda: self._tasks.start(connection.close())
         return connection
@@ -125,13 +135,60 @@ class Host(Residence):
         await self._live_row(actor_id)
         await self._tasks.finish(self._put_away(actor_id, None))
 
-    async def view(self, actor_id: str) -> ActorView:
-        """What there is to see of an actor; wakes nothing."""
+    async def view(self, actor_id: str, newest_entries: int | None = None) -> ActorView:
+        """What there is to see of an actor; wakes nothing. A number spares it the older entries of its journal."""
         instance = self._awake.get(actor_id)
         if instance is not None:
-            return instance.view()
-        row = await self._live_row(actor_id)
-        return view_rows(row, await self._store.load(actor_id))
+            view = instance.view()
+        else:
+            row = await self._live_row(actor_id)
+            view = await self._view_rows(row, await self._store.load(actor_id), newest_entries)
+        conns = self._conns.get(actor_id)
+        return view if conns is None else dataclasses.replace(view, connections=conns.view())
+
+    async def _view_rows(self, row: ActorRow, rows: Pairs, newest_entries: int | None) -> ActorView:
+        if len(rows) < MANY:
+            return view_rows(row, rows, newest_entries)
+        return await asyncio.to_thread(view_rows, row, rows, newest_entries)  # other actors go on meanwhile
+
+    async def inspector_token(self, actor_id: str) -> str:
+        """What opens the actor's inspector. Raises RivetError ``actor.not_found``."""
+        await self._live_row(actor_id)
+        if actor_id not in self._tokens:
+            token = await self._stored_token(actor_id)
+            if token is None:  # made by an older release; waking gives it one
+                await self._wake(actor_id)
+                token = await self._stored_token(actor_id)
+            assert token is not None
+            self._tokens[actor_id] = token.decode()
+        return self._tokens[actor_id]
+
+    async def _stored_token(self, actor_id: str) -> bytes | None:
+        return dict(await self._store.load(actor_id)).get(layout.TOKEN)
+
+    async def planned(self, actor_id: str) -> Plans:
+        """An actor's calls to come; wakes nothing."""
+        instance = self._awake.get(actor_id)
+        if instance is not None:
+            table = instance.parts.table
+            return planned(table.items(layout.CALL) + table.items(layout.CRON))
+        await self._live_row(actor_id)
+        return planned(await self._store.load(actor_id))
+
+    async def unplan(self, actor_id: str, kind: str, id: str) -> bool:
+        """Make a call to come (``at``) or a job (``cron``, ``every``) no more; whether there was one."""
+        async with self._busy(actor_id) as instance:
+            context = ActorContext(instance.parts)
+            return await (context.schedule.cancel(id) if kind == "at" else context.cron.delete(id))
+
+    def watching(self, actor_id: str, told: Told) -> AbstractContextManager[None]:
+        """Be told of an actor's changes for as long as a ``with`` block."""
+        return self._store.watching(actor_id, told)
+
+    async def query(self, actor_id: str, sql: str, args: Sequence[Value] | Mapping[str, Value]) -> Rows:
+        """Run one statement of a person's on an actor's own database; see `Database.query`."""
+        async with self._busy(actor_id) as instance:
+            return await instance.parts.db.query(sql, args)
 
     # -- copies ------------------------------------------------------------------------------------------
 

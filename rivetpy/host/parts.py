@@ -35,7 +35,9 @@ class Outside(Protocol):
 
     async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None: ...
 
-    async def call(self, actor_id: str, action: str, args: Sequence[Value]) -> Value: ...
+    async def call(
+        self, actor_id: str, action: str, args: Sequence[Value], params: Value = None
+    ) -> Value: ...
 
     async def send(
         self,
@@ -46,6 +48,7 @@ class Outside(Protocol):
         wait: bool = False,
         timeout: float | None = None,
         idempotency_key: str | None = None,
+        params: Value = None,
     ) -> SendResult: ...
 
     def sleep_soon(self, actor_id: str) -> None:

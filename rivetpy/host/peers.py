@@ -5,15 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rivetpy import codec
+from rivetpy.client.calls import Reply
+from rivetpy.client.lines import Line
 from rivetpy.client.requests import ById, ByKey, Target
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, actor_not_found
 from rivetpy.host.parts import Parts
-from rivetpy.identity import format_key
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.errors import visible
+
+if TYPE_CHECKING:
+    from httpx import Request
+    from websockets.asyncio.client import ClientConnection
 
 log = logging.getLogger("rivetpy.actor")
 
@@ -43,7 +49,7 @@ class Peers:
         try:
             if self._step is not None and actor_id == self._own:
                 return await self._step.own_action(name, plain)
-            return await self._parts.outside.call(actor_id, name, plain)
+            return await self._parts.outside.call(actor_id, name, plain, target.params)
         except Exception as error:
             raise _shown(error, actor_id) from error
 
@@ -66,6 +72,7 @@ class Peers:
                 wait=message.wait,
                 timeout=message.timeout,
                 idempotency_key=key,
+                params=target.params,
             )
         except Exception as error:
             raise _shown(error, actor_id) from error
@@ -81,7 +88,7 @@ class Peers:
             return row.id
         found = await outside.find(namespace, target.name, target.key)
         if found is None:
-            raise actor_not_found(f"{target.name}/{format_key(target.key)}")
+            raise actor_not_found(target.shown)
         return found.id
 
     async def create(self, target: ByKey) -> str:
@@ -89,6 +96,15 @@ class Peers:
             self._parts.core.row.namespace, target.name, target.key, target.input
         )
         return row.id
+
+    async def dial(self, target: Target) -> Line:
+        raise _not_here("connect")
+
+    async def websocket(self, target: Target, path: str) -> ClientConnection:
+        raise _not_here("websocket")
+
+    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
+        raise _not_here("fetch")
 
     async def close(self) -> None:
         """Nothing was opened."""
@@ -106,6 +122,14 @@ class Peers:
                 "An actor can't reach itself while it is waking up or leaving: it would wait for ever.",
             )
         return actor_id
+
+
+def _not_here(method: str) -> RivetError:
+    return RivetError(
+        "client",
+        "not_available",
+        f"An actor's own client has no {method}; use rivetpy.client.create_client() for it.",
+    )
 
 
 def _shown(error: Exception, actor_id: str) -> Exception:

@@ -28,7 +28,8 @@ from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
 from rivetpy.host.waking import RETRY_PAUSE, Waker
-from rivetpy.identity import Key, new_id
+from rivetpy.host.watching import Change, Watched
+from rivetpy.identity import Key, new_id, new_token
 from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
@@ -39,6 +40,7 @@ Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
 WINDING_UP = 10.0
+CONNECTIONS = frozenset({Change.CONNECTIONS})
 #: What is dropped gets no longer than this to notice (seconds).
 CUT_OFF_SECONDS = 1.0
 
@@ -68,7 +70,7 @@ class Residence(abc.ABC):
         files: Path | None = None,
     ) -> None:
         self.registry = registry
-        self._store = store
+        self._store = Watched(store)
         self._clock = clock or SystemClock()
         self._always_replay = always_replay
         self._watch = on_event or (lambda event: None)
@@ -78,11 +80,13 @@ class Residence(abc.ABC):
         self._crashed: set[str] = set()
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
-        self._waker = Waker(store, self._clock, self._wake, self._put_off)
+        self._waker = Waker(self._store, self._clock, self._wake, self._put_off)
         self._stopping = False
         self._idle: dict[str, Timer] = {}
         self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
+        #: What opens the inspectors of actors that were looked into.
+        self._tokens: dict[str, str] = {}
 
     async def start(self) -> None:
         """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
@@ -161,7 +165,7 @@ class Residence(abc.ABC):
         namespace, name, key = identity
         definition = self.registry.get(name)
         row = ActorRow(new_id(), namespace, name, key, self._clock.now())
-        rows: dict[bytes, bytes] = {}
+        rows = {layout.TOKEN: new_token().encode()}
         if input is not None:
             rows[layout.INPUT] = codec.encode(input)
         if definition.has_workflow:
@@ -204,9 +208,11 @@ class Residence(abc.ABC):
             row = await self._live_row(actor_id)
             definition = self.registry.get(row.name)
             rows = await self._store.load(actor_id)
-            if not row.awake:
+            token_too = any(key == layout.TOKEN for key, _ in rows)
+            if not row.awake or not token_too:
                 row = dataclasses.replace(row, awake=True, alarm=None)
-                await self._store.commit(Batch(actor_id, row=row))
+                token = {} if token_too else {layout.TOKEN: new_token().encode()}  # older actors have none
+                await self._store.commit(Batch(actor_id, puts=token, row=row))
             crashed = actor_id in self._crashed
             self._crashed.discard(actor_id)
             return await self._start(self._instance(row, definition, rows), crashed=crashed, created=False)
@@ -215,6 +221,7 @@ class Residence(abc.ABC):
         conns = self._conns.get(row.id)
         if conns is None:
             conns = self._conns[row.id] = Conns(definition)
+            conns.on_change = lambda: self._store.tell(row.id, CONNECTIONS)
         db = self._files.database(row, definition)
         return Instance(
             row,
@@ -345,6 +352,7 @@ class Residence(abc.ABC):
             with self._coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
             self._files.forget(actor_id)
+            self._tokens.pop(actor_id, None)
 
     async def _for_last_words(self, row: ActorRow) -> Instance | None:
         """A sleeping actor whose on_destroy is to be called."""

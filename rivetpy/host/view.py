@@ -33,6 +33,19 @@ class WorkflowView:
     entries: tuple[Entry, ...]
     #: Why a rollback handler failed after the workflow had.
     rollback_failure: Failure | None = None
+    #: How many older entries there are besides, when only the newest were asked for.
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """A client that is connected, for one call or (``lasting``) until it leaves."""
+
+    id: str
+    params: Value
+    state: Value
+    subscriptions: int
+    lasting: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +57,7 @@ class ActorView:
     state: Value
     queue: tuple[Message, ...]
     workflow: WorkflowView | None
+    #: False for an actor that keeps none.
+    has_state: bool = True
+    #: Also those of an actor that sleeps.
+    connections: tuple[ConnectionView, ...] = ()

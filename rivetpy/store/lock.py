@@ -59,7 +59,7 @@ class DataLock:
         """
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _probe(directory)
+            probe(directory)
             fd = os.open(directory / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise trouble(directory, error) from error
@@ -95,7 +95,7 @@ def read_owner(directory: Path) -> Owner | None:
     """Who holds the directory now; None when nobody does."""
     try:
         fd = os.open(directory / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise trouble(directory / FILE_NAME, error) from error
@@ -126,8 +126,8 @@ def _read_patiently(fd: int) -> Owner | None:
     return None
 
 
-def _probe(directory: Path) -> None:
-    """Create and sync a file: the only honest answer to whether that can be done."""
+def probe(directory: Path) -> None:
+    """Create and sync a file: the only honest answer to whether that can be done. Raises OSError."""
     with tempfile.TemporaryFile(dir=directory) as file:
         file.write(b"?")
         file.flush()

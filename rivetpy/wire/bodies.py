@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
+from rivetpy.errors import EncodeError
 from rivetpy.wire import encodings
 from rivetpy.wire.encodings import Encoding
 from rivetpy.wire.messages import (
@@ -20,7 +22,8 @@ from rivetpy.wire.messages import (
 from rivetpy.wire.tags import JsonError, Value
 
 MAX_IDEMPOTENCY_KEY = 256
-#: Where an idempotency key travels when the body has no place for it. Ours; other servers ignore it.
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
+#: Where an idempotency key travels, percent-encoded, when the body has no place for it. Ours; other servers ignore it.
 IDEMPOTENCY_HEADER = "x-rivet-idempotency-key"
 
 
@@ -46,33 +49,44 @@ class Bodies:
     """One encoding. Reading raises RivetError ``actor.invalid_request``, writing `EncodeError`."""
 
     def __init__(self, encoding: Encoding) -> None:
-        self._encoding = encoding
+        self.encoding = encoding
         #: Its name in ``x-rivet-encoding``.
         self.name = encoding.name
         self.content_type = encoding.content_type
 
     def write_args(self, args: list[Value]) -> bytes:
-        return self._encoding.write(ACTION_CALL, ActionCall(args))
+        return self.encoding.write(ACTION_CALL, ActionCall(args))
 
     def read_args(self, data: bytes) -> list[Value]:
-        return args_list(self._encoding.read(ACTION_CALL, data, "The body of an action").args)
+        return args_list(self.encoding.read(ACTION_CALL, data, "The body of an action").args)
 
     def write_output(self, output: Value) -> bytes:
-        return self._encoding.write(ACTION_OUTPUT, ActionOutput(output))
+        return self.encoding.write(ACTION_OUTPUT, ActionOutput(output))
 
     def read_output(self, data: bytes) -> Value:
-        return self._encoding.read(ACTION_OUTPUT, data, "The body of an action's answer").output
+        return self.encoding.read(ACTION_OUTPUT, data, "The body of an action's answer").output
+
+    def send_headers(self, send: QueueSend) -> dict[str, str]:
+        """What of a send has no place in its body: BARE's idempotency key."""
+        if send.idempotency_key is None or self.encoding is not encodings.BARE:
+            return {}
+        try:
+            return {IDEMPOTENCY_HEADER: quote(send.idempotency_key, safe=_PRINTABLE)}
+        except UnicodeEncodeError:
+            raise EncodeError("$.idempotencyKey", "a lone surrogate is not valid Unicode text.") from None
 
     def write_send(self, queue: str, send: QueueSend) -> bytes:
-        """BARE has no place for the idempotency key; `IDEMPOTENCY_HEADER` has."""
+        """The body of a send; `send_headers` go with it."""
         timeout = None if send.timeout is None else send.timeout * 1000
-        return self._encoding.write(
+        return self.encoding.write(
             ENQUEUE, Enqueue(send.body, queue, send.wait, timeout, send.idempotency_key)
         )
 
     def read_send(self, data: bytes, idempotency_key: str | None = None) -> QueueSend:
         """What is asked for; ``idempotency_key`` is the header's, for a body that brings none."""
-        sent = self._encoding.read(ENQUEUE, data, "The body of a queue message")
+        if idempotency_key is not None:
+            idempotency_key = unquote(idempotency_key)
+        sent = self.encoding.read(ENQUEUE, data, "The body of a queue message")
         return QueueSend(
             body=sent.body,
             wait=bool(sent.wait),
@@ -84,10 +98,10 @@ class Bodies:
 
     def write_reply(self, reply: QueueReply, waited: bool) -> bytes:
         response = reply.response if waited and reply.status == "completed" else None
-        return self._encoding.write(ENQUEUED, Enqueued(reply.status, response))
+        return self.encoding.write(ENQUEUED, Enqueued(reply.status, response))
 
     def read_reply(self, data: bytes) -> QueueReply:
-        reply = self._encoding.read(ENQUEUED, data, "The body of a queue's answer")
+        reply = self.encoding.read(ENQUEUED, data, "The body of a queue's answer")
         return QueueReply(reply.status, reply.response)
 
 

@@ -13,6 +13,9 @@ from rivetpy.wire.tags import Json, JsonError, JsonObject, Notation, Value, big_
 
 M = TypeVar("M")
 
+#: What reading raises for bytes that are no message.
+UNREADABLE = (JsonError, bare.BareError)
+
 
 @dataclass(frozen=True)
 class TreeEncoding:

@@ -1,12 +1,13 @@
-"""Errors as JSON bodies and back, and what of them a client may see (wire 6.4, 6.5)."""
+"""Errors as bodies and messages and back, and what of them a client may see (wire 6.4, 6.5)."""
 
 from __future__ import annotations
 
 from rivetpy.errors import EncodeError, RivetError
-from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, from_json, parse, to_json
-from rivetpy.wire.messages import ActorSpecifier, Failed
+from rivetpy.wire.encodings import UNREADABLE, Encoding
+from rivetpy.wire.jsonvalue import Json, JsonObject, to_json
+from rivetpy.wire.messages import HTTP_ERROR, ActorSpecifier, Failed
 
-__all__ = ["ActorSpecifier", "error_body", "failed", "read_error", "visible"]
+__all__ = ["ActorSpecifier", "error_body", "error_of", "failed", "read_error", "visible"]
 
 GENERIC_MESSAGE = "An internal error occurred"
 
@@ -26,7 +27,7 @@ def error_body(error: RivetError, actor: ActorSpecifier | None = None) -> JsonOb
     if error.metadata is not None:
         body["metadata"] = _metadata(error.metadata)
     if actor is not None:
-        body["actor"] = {"actorId": actor.actor_id, "generation": actor.generation, "key": actor.key}
+        body["actor"] = specifier_tree(actor)
     return body
 
 
@@ -57,32 +58,27 @@ def _unreadable(refused: EncodeError) -> JsonObject:
     return {"unreadable": refused.message}
 
 
-def read_error(status: int, body: bytes, ray_id: str | None = None) -> RivetError:
+def read_error(status: int, body: bytes, encoding: Encoding, ray_id: str | None = None) -> RivetError:
     """The error a server answered with; any other body is ``rivetkit.internal_error`` with its text."""
-    error = _read(status, body)
+    try:
+        error = error_of(encoding.read(HTTP_ERROR, body, "An error"), status)
+    except UNREADABLE:
+        text = body[:200].decode("utf-8", "replace")
+        error = RivetError(
+            "rivetkit", "internal_error", f"HTTP request error ({status}): {text}", status=status
+        )
     error.ray_id = ray_id
     return error
 
 
-def _read(status: int, body: bytes) -> RivetError:
-    try:
-        tree = parse(body)
-    except JsonError:
-        tree = None
-    if not isinstance(tree, dict) or not {"group", "code"} <= tree.keys():
-        text = body[:200].decode("utf-8", "replace")
-        return RivetError(
-            "rivetkit", "internal_error", f"HTTP request error ({status}): {text}", status=status
-        )
-    message = str(tree.get("message") or "")
-    error = RivetError(str(tree["group"]), str(tree["code"]), message, _value(tree.get("metadata")), status)
-    actor = tree.get("actor")
-    error.actor = actor if isinstance(actor, dict) else None
+def error_of(failed: Failed, status: int | None = None) -> RivetError:
+    """The error that a message tells of."""
+    error = RivetError(failed.group, failed.code, failed.message, failed.metadata, status)
+    if failed.actor is not None:
+        error.actor = specifier_tree(failed.actor)
     return error
 
 
-def _value(metadata: Json) -> object:
-    try:
-        return from_json(metadata)
-    except JsonError:
-        return metadata
+def specifier_tree(actor: ActorSpecifier) -> JsonObject:
+    """The actor that an error comes from, as JSON and ``RivetError.actor`` have it."""
+    return {"actorId": actor.actor_id, "generation": actor.generation, "key": actor.key}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
-from rivetpy.errors import RivetError
+from rivetpy.errors import EncodeError, RivetError
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.encodings import JSON, Encoding, encoding_named
 from rivetpy.wire.tags import JsonError, Value
@@ -68,6 +69,25 @@ def header_params(header: str | None) -> Value:
     Raises RivetError ``actor.invalid_request``.
     """
     return _params(header) if header else None
+
+
+def write_params(params: Value) -> str:
+    """The parameters of a connection as JSON in ASCII, fit for a header. Raises `EncodeError`.
+
+    Nobody reads tags in them, so they are values that JSON itself has.
+    """
+    try:
+        return json.dumps(params, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EncodeError("$.params", f"parameters are plain JSON ({error}).") from None
+
+
+def write_offer(encoding: Encoding, params: Value) -> list[str]:
+    """The subprotocols a client offers. Raises `EncodeError`."""
+    offered = [SUBPROTOCOL, f"{_PREFIX}encoding.{encoding.name}"]
+    if params is not None:
+        offered.append(f"{_PREFIX}conn_params.{quote(write_params(params), safe='')}")
+    return offered
 
 
 def _decoded(text: str) -> str:

@@ -14,6 +14,7 @@ key       value                               written by
 ``t…``    call to come, by id                 schedule
 ``u``     what the last rewind removed        control
 ``w``     workflow status, output, failure    instance, control
+``x``     what opens its inspector            host, once
 ========= =================================== ==========================
 """
 
@@ -30,8 +31,11 @@ STATE = b"s"
 CALL = b"t"
 UNDO = b"u"
 WORKFLOW = b"w"
+TOKEN = b"x"
 #: What rows there are, by the first byte of their keys.
-KINDS = frozenset({INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW})
+KINDS = frozenset(
+    {INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW, TOKEN}
+)
 
 
 def entry_key(location: str) -> bytes:

@@ -46,7 +46,10 @@ class Client:
     async def inspect(
         self, method: str, route: str, body: Any = None, *, actor: str = "counter"
     ) -> httpx.Response:
-        path = f"/gateway/{actor}/inspector/{route}{'&' if '?' in route else '?'}{GOT}&rvt-key=main"
+        """A route of the inspector, through the management interface."""
+        row = await self.host.find("default", actor, ("main",))
+        assert row is not None
+        path = f"/actors/{row.id}/inspector/{route}{'&' if '?' in route else '?'}namespace=default"
         return await self.http.request(method, path, json=body)
 
     async def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> httpx.Response:

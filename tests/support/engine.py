@@ -148,7 +148,9 @@ class Engine:
         api: StandIn | None = None,
         options: Sequence[str] = (),
         cwd: Path | None = None,
+        verb: str = "dev",
     ) -> None:
+        self.verb = verb
         #: What `rivet dev` is given; empty: it finds the registry by itself.
         self.arguments = [str(registry)]
         self.data = data
@@ -165,7 +167,7 @@ class Engine:
 
     def spawn(self) -> None:
         """Starts the process only. The port stays the same from the first start on."""
-        command = [*RIVET, "dev", *self.arguments, "--port", str(self.port), *self.options]
+        command = [*RIVET, self.verb, *self.arguments, "--port", str(self.port), *self.options]
         self.process = Process(command, self.cwd, self.env)
 
     def ready(self) -> Engine:

@@ -132,3 +132,18 @@ def fails(js: Driver, do: str, **command: Any) -> JsError:
     with pytest.raises(JsError) as failed:
         js(do, **command)
     return failed.value
+
+
+def bundle(script: Path, target: Path) -> None:
+    """A script and what it imports as one file for browsers, by esbuild; the client is the one from npm."""
+    folder = installed()
+    command = [str(folder / "node_modules" / ".bin" / "esbuild"), str(script), "--bundle", "--format=esm"]
+    done = subprocess.run(
+        [*command, f"--outfile={target}", "--log-level=warning"],
+        env=environment(NODE_PATH=str(folder / "node_modules")),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -17,25 +17,25 @@ def history(
     key: KeyText = "main",
     as_json: JsonFlag = False,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on printing entries as they come, until it ends.")
+        bool, typer.Option("--follow", "-f", help="Stay, and show what comes until the workflow ends.")
     ] = False,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only the last so many entries.", show_default=False)
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show every iteration of a loop, folding none.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show all entries, folding none.")] = False,
     entry: Annotated[
         str | None,
-        typer.Option(metavar="LOC", help="Show one entry with all it holds.", show_default=False),
+        typer.Option(metavar="LOC", help="Show one place with all it holds.", show_default=False),
     ] = None,
 ) -> None:
     """Show an actor's journal as a tree.
 
-    Over it stands what the workflow waits for, or why it failed. Older iterations of a loop are
-    folded into one line with counts.
+    Over it stands what the workflow waits for, or why it failed; a mark leads to that place. Long rows of what
+    went well, and older iterations of a loop, are folded into one line with counts.
+
+    Example: rivet history counter main --follow
     """
-    from rivetpy.cli.historian import View, follow_history, show_entry, show_history
+    from rivetpy.cli.historian import View, show_entry, show_history
     from rivetpy.cli.problems import UsageProblem
     from rivetpy.cli.source import open_source, require
 
@@ -46,6 +46,8 @@ def history(
         if entry is not None:
             show_entry(view, entry)
         elif follow:
-            follow_history(view, limit)
+            from rivetpy.cli.following import follow_history
+
+            follow_history(common, view, limit, full)
         else:
             show_history(view, limit, full)

@@ -1,0 +1,27 @@
+"""`rivet init`: begin a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rivetpy.cli.shared import directory
+
+
+def init(
+    where: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", parser=directory, help="Where; made if it is not there."),
+    ] = Path(),
+) -> None:
+    """Begin a project: a registry that runs at once, and a test of it.
+
+    Replaces no file.
+
+    Example: rivet init shop
+    """
+    from rivetpy.cli.starter import start_project
+
+    start_project(where)

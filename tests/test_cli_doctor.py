@@ -1,0 +1,216 @@
+"""`rivet doctor` on healthy and broken places, and `rivet init`, whose project is healthy from the start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rivetpy import Registry, actor, setup
+from rivetpy.cli import checkup, source
+from rivetpy.config import ACTOR_FILES, DATABASE
+from rivetpy.host import Host
+from rivetpy.store.lock import DataLock
+from rivetpy.store.sqlite import Durability, SqliteStore
+from tests.support.command import Ended, engine_thread, rivet
+from tests.support.engine import environment
+
+
+async def keep(c):  # type: ignore[no-untyped-def]
+    await c.kv.put("k", 1)
+    await c.db.execute("CREATE TABLE t (x)")
+
+
+def registry() -> Registry:
+    return setup(use={"box": actor(state={"n": 1}, actions={"keep": keep}, db=True)})
+
+
+async def fill(directory: Path) -> None:
+    store = SqliteStore.open(directory / DATABASE, Durability.PROCESS)
+    host = Host(registry(), store, files=directory / ACTOR_FILES)
+    await host.start()
+    for key in ("a", "b"):
+        row, _ = await host.get_or_create("default", "box", (key,))
+        await host.call(row.id, "keep", [])
+    await host.stop()
+    await store.close()
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with data; nothing runs, nothing listens at the default port."""
+    for name in ("RIVET_ENDPOINT", "RIVET_TOKEN", "RIVET_NAMESPACE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("RIVET_DATA_DIR", str(tmp_path / "data"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    for module in (checkup, source):
+        monkeypatch.setattr(module, "DEFAULT_PORT", free)
+    monkeypatch.setattr(source, "DEFAULT_URL", f"http://127.0.0.1:{free}")
+    (tmp_path / "registry.py").touch()
+    (tmp_path / "data").mkdir()
+    asyncio.run(fill(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def found(ended: Ended) -> dict[str, list[str]]:
+    """The verdicts by check."""
+    told: dict[str, list[str]] = {}
+    for line in ended.out.splitlines():
+        finding = json.loads(line)
+        assert set(finding) == {"check", "verdict", "text", "todo"}
+        told.setdefault(finding["check"], []).append(finding["verdict"])
+    return told
+
+
+def test_a_healthy_place() -> None:
+    ended = rivet("doctor")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.split()[:2] for line in ended.out.splitlines() if not line.startswith(" ")] == [
+        ["ok", "versions"],
+        ["ok", "registry"],
+        ["ok", "engine"],
+        ["ok", "port"],
+        ["ok", "data"],
+        ["ok", "disk"],
+        ["ok", "lock"],
+        ["ok", "database"],
+        ["ok", "actors"],
+    ]
+    assert "2 actors, all readable" in ended.out
+
+
+def test_a_place_without_anything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("RIVET_DATA_DIR")
+    (tmp_path / "registry.py").unlink()
+    ended = rivet("doctor", "--json")
+    assert ended.code == 0
+    assert found(ended) == {"versions": ["ok"], "registry": ["warn"], "engine": ["ok"], "port": ["ok"]}
+
+
+def test_damaged_rows_are_named_and_the_others_counted(place: Path) -> None:
+    with sqlite3.connect(place / DATABASE) as db:
+        db.execute("UPDATE entries SET value = x'ff' WHERE key = ? AND actor = 1", (b"kskk",))
+        db.execute("UPDATE entries SET value = x'00' WHERE key >= 'k' AND actor = 1")
+    db.close()
+    ended = rivet("doctor")
+    assert ended.code == 1 and ended.error == "1 thing to see to"
+    (line,) = [line for line in ended.out.splitlines() if line.startswith("bad")]
+    assert line.startswith("bad  actors     box a: A stored value has format 0")
+    assert "2 actors, 1 of them damaged" in ended.out and "rivet destroy ACTOR KEY" in ended.out
+
+
+def test_a_damaged_database_of_an_actor(place: Path) -> None:
+    file = next((place / ACTOR_FILES).glob("*.db"))
+    file.write_bytes(file.read_bytes()[:100] + b"\xff" * (file.stat().st_size - 100))
+    ended = rivet("doctor", "--json")
+    assert ended.code == 1 and found(ended)["actors"] == ["bad", "warn"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "verdicts", "text"),
+    [
+        (lambda data: data.write_bytes(b"x" * 9000), ["bad"], "It is damaged or not a journal"),
+        (
+            lambda data: data.write_bytes(data.read_bytes()[:4096] + b"\xff" * (data.stat().st_size - 4096)),
+            ["bad"],
+            "restore a",
+        ),
+        (
+            lambda data: sqlite3.connect(data).execute("PRAGMA user_version = 99").connection.close(),
+            ["bad"],
+            "Upgrade rivetpy",
+        ),
+    ],
+    ids=["not a database", "overwritten", "newer"],
+)
+def test_a_database_that_cannot_be_used(harm, verdicts: list[str], text: str, place: Path) -> None:  # type: ignore[no-untyped-def]
+    harm(place / DATABASE)
+    before = (place / DATABASE).read_bytes()
+    ended = rivet("doctor", "--json")
+    assert ended.code == 1 and found(ended)["database"] == verdicts
+    assert text in ended.out
+    assert (place / DATABASE).read_bytes() == before, "it only looks"
+
+
+def test_a_directory_that_is_none(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ended = rivet("doctor", "--data-dir", "file/data", "--json")
+    assert ended.code == 1 and found(ended)["data"] == ["bad"]
+
+
+def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, verdict, code in ((10 << 20, "bad", 1), (500 << 20, "warn", 0), (5 << 30, "ok", 0)):
+        usage = type("Usage", (), {"free": free})
+        monkeypatch.setattr(checkup.shutil, "disk_usage", lambda path, usage=usage: usage)
+        ended = rivet("doctor", "--json")
+        assert (ended.code, found(ended)["disk"]) == (code, [verdict])
+
+
+def test_who_holds_the_directory(place: Path) -> None:
+    lock = DataLock.acquire(place, 9)
+    try:
+        ended = rivet("doctor")
+    finally:
+        lock.release()
+    assert f"process {os.getpid()} holds the data directory since" in ended.out
+    assert f"if it is stuck: kill {os.getpid()}" in ended.out
+
+
+def test_the_engine_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine_thread(registry()) as url:
+        monkeypatch.setenv("RIVET_ENDPOINT", url)
+        assert f"answers at {url}" in rivet("doctor").out
+        monkeypatch.setattr(checkup, "__version__", "9.9")
+        assert found(rivet("doctor", "--json"))["engine"] == ["warn"]
+    ended = rivet("doctor")
+    assert ended.code == 1 and f"nothing answers at {url}" in ended.out.replace("\n" + " " * 16, " ")
+
+
+def test_another_program_at_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine_thread(registry()) as url:
+        monkeypatch.setattr(checkup, "DEFAULT_PORT", int(url.rpartition(":")[2]))
+        assert "is taken by process" in rivet("doctor").out
+
+
+def test_init_makes_a_project_that_runs(tmp_path: Path) -> None:
+    project = tmp_path / "my pröject"
+    ended = rivet("init", str(project))
+    assert (ended.code, ended.err) == (0, "")
+    assert f"cd '{project}'" in ended.out and "rivet send guests name=Ada" in ended.out
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        cwd=project,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("there", ["registry.py", "test_registry.py"])
+def test_init_replaces_nothing(there: str, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / there).write_text("mine")
+    ended = rivet("init", "project")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.error.startswith(f"Already there: project/{there}. Nothing was changed")
+    assert [path.name for path in (tmp_path / "project").iterdir()] == [there]
+    assert (tmp_path / "project" / there).read_text() == "mine"
+
+
+def test_init_where_nothing_can_be_written(tmp_path: Path) -> None:
+    ended = rivet("init", "registry.py/project")
+    assert (ended.code, ended.out) == (1, "") and "registry.py" in ended.error
+    assert rivet("init", "").code == 2
