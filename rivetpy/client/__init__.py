@@ -9,9 +9,23 @@ if TYPE_CHECKING:
     from rivetpy.client.connection import Connection
     from rivetpy.client.handles import Actors, Client, Handle
     from rivetpy.client.listeners import Events
+    from rivetpy.client.sync import SyncClient, SyncConnection, SyncHandle, create_sync_client
     from rivetpy.wire.bodies import QueueReply
 
-__all__ = ["Actors", "Client", "Connection", "Events", "Handle", "QueueReply", "create_client"]
+__all__ = [
+    "Actors",
+    "Client",
+    "Connection",
+    "EncodingName",
+    "Events",
+    "Handle",
+    "QueueReply",
+    "SyncClient",
+    "SyncConnection",
+    "SyncHandle",
+    "create_client",
+    "create_sync_client",
+]
 
 EncodingName = Literal["bare", "cbor", "json"]
 
@@ -20,6 +34,9 @@ _LAZY = dict.fromkeys(("Actors", "Client", "Handle"), "rivetpy.client.handles") 
     "Connection": "rivetpy.client.connection",
     "Events": "rivetpy.client.listeners",
     "QueueReply": "rivetpy.wire.bodies",
+    **dict.fromkeys(
+        ("SyncClient", "SyncConnection", "SyncHandle", "create_sync_client"), "rivetpy.client.sync"
+    ),
 }
 
 

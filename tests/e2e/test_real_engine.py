@@ -110,7 +110,7 @@ def test_errors(engine: str, encoding: EncodingName) -> None:
                 error = await failing(way.refuse())
                 assert (error.group, error.code, error.message) == ("user", "my_code", "user says nö")
                 assert error.metadata == {"big": 2}
-                assert error.actor is not None and error.actor["key"] == "/".join(key)
+                assert error.actor is not None and error.actor["actorId"] == conn.actor_id
                 assert (await failing(way.crash())).code == "internal_error"
                 assert (await failing(way.nope())).code == "action_not_found"
         unwanted = client.counter.get_or_create(key, params={"who": "nöbody"})
