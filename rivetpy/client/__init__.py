@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rivetpy.client.connection import Connection
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rivetpy.client.listeners import Events
     from rivetpy.client.sync import SyncClient, SyncConnection, SyncHandle, create_sync_client
     from rivetpy.wire.bodies import QueueReply
+    from rivetpy.wire.encodings import EncodingName
 
 __all__ = [
     "Actors",
@@ -27,12 +28,11 @@ __all__ = [
     "create_sync_client",
 ]
 
-EncodingName = Literal["bare", "cbor", "json"]
-
 #: Loaded when first asked for: the command line uses the other transport, and has no time for asyncio.
 _LAZY = dict.fromkeys(("Actors", "Client", "Handle"), "rivetpy.client.handles") | {
     "Connection": "rivetpy.client.connection",
     "Events": "rivetpy.client.listeners",
+    "EncodingName": "rivetpy.wire.encodings",
     "QueueReply": "rivetpy.wire.bodies",
     **dict.fromkeys(
         ("SyncClient", "SyncConnection", "SyncHandle", "create_sync_client"), "rivetpy.client.sync"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from rivetpy.client import create_client
 from rivetpy.client.connection import Connection
@@ -16,6 +16,7 @@ from rivetpy.client.handles import Actors, Client, Handle
 from rivetpy.client.listeners import Events, Listener, Stop
 from rivetpy.client.portal import Aside, Portal
 from rivetpy.client.reconnect import Status
+from rivetpy.client.twin import Twin, leading_to, waiting, waiting_for
 from rivetpy.errors import RivetError
 from rivetpy.wire.messages import Event
 from rivetpy.wire.tags import Value
@@ -23,57 +24,8 @@ from rivetpy.wire.tags import Value
 if TYPE_CHECKING:
     from rivetpy.client.syncsocket import SyncWebSocket
 
-A = TypeVar("A")
-B = TypeVar("B")
-S = TypeVar("S")
 R = TypeVar("R")
 P = ParamSpec("P")
-
-
-class Twin(Generic[A]):
-    """Stands for an object of the asynchronous client."""
-
-    def __init__(self, portal: Portal, original: A) -> None:
-        self._portal = portal
-        self._original = original
-
-    def _wait(self, make: Callable[[], Awaitable[R]]) -> R:
-        return self._portal.run(make)
-
-
-def waiting(method: Callable[Concatenate[A, P], Awaitable[R]]) -> Callable[Concatenate[Twin[A], P], R]:
-    """A method that waits for the original one."""
-
-    @functools.wraps(method)
-    def wait(twin: Twin[A], /, *args: P.args, **options: P.kwargs) -> R:
-        return twin._wait(lambda: method(twin._original, *args, **options))
-
-    return wait
-
-
-def waiting_for(
-    twin_type: Callable[[Portal, B], S], method: Callable[Concatenate[A, P], Awaitable[B]]
-) -> Callable[Concatenate[Twin[A], P], S]:
-    """A method that waits for the original one, and returns a twin of what that returned."""
-
-    @functools.wraps(method)
-    def wait(twin: Twin[A], /, *args: P.args, **options: P.kwargs) -> S:
-        made = twin._wait(lambda: method(twin._original, *args, **options))
-        return twin_type(twin._portal, made)
-
-    return wait
-
-
-def leading_to(
-    twin_type: Callable[[Portal, B], S], method: Callable[Concatenate[A, P], B]
-) -> Callable[Concatenate[Twin[A], P], S]:
-    """A method that returns a twin of what the original one does, for which nothing has to be awaited."""
-
-    @functools.wraps(method)
-    def lead(twin: Twin[A], /, *args: P.args, **options: P.kwargs) -> S:
-        return twin_type(twin._portal, method(twin._original, *args, **options))
-
-    return lead
 
 
 class SyncEvents(Twin[Events]):

@@ -7,7 +7,7 @@ from typing import Self
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosedOK
 
-from rivetpy.client.sync import Twin, waiting
+from rivetpy.client.twin import Twin, waiting
 
 
 class SyncWebSocket(Twin[ClientConnection]):

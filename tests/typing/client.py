@@ -65,6 +65,6 @@ def use_without_asyncio() -> None:
         with counter.websocket("/chat") as ws:
             ws.send("hello")
             print(ws.recv())
-        counter.send("jobs", 1, 2)  # type: ignore[call-arg]
+        counter.send("jobs", bdy=1)  # type: ignore[call-arg]
         counter.send("jobs", wait="yes")  # type: ignore[arg-type]
     create_sync_client(encoding="yaml")  # type: ignore[arg-type]
