@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -194,7 +195,7 @@ def test_every_damaged_byte_is_noticed() -> None:
         (b"PK\x03\x04", "invalid", "no exported actor"),
         (archive.MAGIC, "newer_format", "format ?"),
         (archive.MAGIC + b"\x02" + packed()[len(archive.MAGIC) + 1 :], "newer_format", "format 2"),
-        (repacked(lambda c: c[4].append([b"x", b""])), "damaged", "which no actor has"),
+        (repacked(lambda c: c[4].append([b"y", b""])), "damaged", "which no actor has"),
         (repacked(lambda c: c[4].append([b"s", b"\x01\x80"])), "damaged", "two values"),
         (repacked(lambda c: c[4].append([b"jstep", b"\xff"])), "damaged", "can't be read"),
         (repacked(lambda c: c[4].append([b"w", b"\x92\x09\x00"])), "damaged", "format 9"),
@@ -242,3 +243,19 @@ def test_an_unknown_actor_is_refused() -> None:
         assert await refused(host.restore("default", given)) == "actor.not_configured"
 
     with_host(subject(), script, MemoryStore())
+
+
+def test_a_copy_has_an_inspector_token_of_its_own() -> None:
+    async def script(host: Host) -> None:
+        row = await make(host)
+        token = await host.inspector_token(row)
+        exported = await host.export(row)
+        assert token.encode() not in exported.pack()
+        rows = [*exported.rows, (b"x", token.encode())]
+        for copy in (
+            await host.fork(row, ("fork",)),
+            await host.restore("default", dataclasses.replace(exported, rows=sorted(rows)), ("file",)),
+        ):
+            assert await host.inspector_token(copy.row.id) != token
+
+    with_host(subject(), script)

@@ -34,7 +34,7 @@ class Copy:
 
 
 async def read(store: Store, files: Files, row: ActorRow) -> Archive:
-    """An actor as it is committed now, without what opens its inspector: a copy gets a token of its own."""
+    """An actor as it is committed now, without what opens its inspector."""
     rows = [item for item in await store.load(row.id) if item[0] != layout.TOKEN]
     database = await in_thread(lambda: files.read(row.id))
     return Archive(row.id, row.name, row.key, row.created_at, rows, database)
@@ -82,7 +82,8 @@ async def _write(store: Store, files: Files, archive: Archive, row: ActorRow) ->
         except ValueError as error:
             raise damaged(f"its database: {error}") from error
     try:
-        await store.commit(Batch(row.id, puts=dict(archive.rows), row=row))
+        puts = {key: value for key, value in archive.rows if key != layout.TOKEN}  # it gets one of its own
+        await store.commit(Batch(row.id, puts=puts, row=row))
     except BaseException:
         files.forget(row.id)
         raise

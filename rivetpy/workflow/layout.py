@@ -32,8 +32,10 @@ CALL = b"t"
 UNDO = b"u"
 WORKFLOW = b"w"
 TOKEN = b"x"
-#: What rows may travel with an actor that is copied, by the first byte of their keys: all but its token.
-KINDS = frozenset({INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW})
+#: What rows there are, by the first byte of their keys.
+KINDS = frozenset(
+    {INPUT, CRON, IDEMPOTENCY, JOURNAL, KV, NEXT_MESSAGE, MESSAGE, STATE, CALL, UNDO, WORKFLOW, TOKEN}
+)
 
 
 def entry_key(location: str) -> bytes:
