@@ -78,7 +78,7 @@ function Label({ row, now }) {
 /** What an entry came to or waits for, in a few words. */
 function noteOf({ line, branch }, now) {
   if (line?.failure || branch?.failure) return errorOf(line?.failure ?? branch.failure);
-  if (!line) return branch && branch.value !== null ? short(branch.value) : "";
+  if (!line) return cameTo(branch?.value);
   if (line.completedAt === null) {
     if (line.retryAt !== null) return `tries again ${ahead(line.retryAt, now)}`;
     if (line.deadline !== null) return `${line.kind === "sleep" ? "wakes" : "gives up"} ${ahead(line.deadline, now)}`;
@@ -88,8 +88,10 @@ function noteOf({ line, branch }, now) {
   }
   if (line.kind === "message") return messagesOf(line.value);
   if (line.kind === "version") return `version ${line.value.resolved}`;
-  return line.value === null || line.value === undefined ? "" : short(line.value);
+  return cameTo(line.value);
 }
+
+const cameTo = (value) => (value === null || value === undefined ? "" : `\u2192 ${short(value)}`);
 
 const errorOf = (failure) => (failure.message ? `${failure.type}: ${failure.message}` : failure.type);
 
