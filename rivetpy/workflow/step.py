@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -131,9 +131,9 @@ async def step(
 def _no_function(name: str, given: object) -> WorkflowUsageError:
     locations.segment(name)  # the two may be swapped
     shown = type(given).__name__
-    if inspect.iscoroutine(given):
+    if isinstance(given, Coroutine):
         given.close()
-        shown = f"what {given.__name__}(…) returned"
+        shown = f"what {getattr(given, '__name__', 'a coroutine function')}(…) returned"
     return WorkflowUsageError(
         f"Step {name!r} takes a function and its arguments, not {shown}: await ctx.step({name!r}, fn, *args)."
     )
@@ -209,9 +209,9 @@ async def attempt(
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = TimeLimit(run.port.clock, options.timeout)
     context = StepContext(run.port, data, entry, run.rewound_at, lambda: limit.expired() or run.given_up)
-    run.bodies += 1
+    run.working[entry.location] = entry
     try:
-        async with limit:
+        with limit:
             value = await _call(function, context, args, entry.name)
         if limit.expired():  # the body swallowed its cancellation: the result came too late
             return _timed_out(entry, options)
@@ -237,7 +237,7 @@ async def attempt(
             raise Evicted from error
         return Problem(failure_of(error), _final_reason(error))
     finally:
-        run.bodies -= 1
+        run.working.pop(entry.location, None)
         context.end()
 
 
