@@ -30,6 +30,7 @@ from rivetpy.cli.commands import (
     sleep,
     state,
     wake,
+    watch,
 )
 from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
 from rivetpy.cli.quick import QuickCommand, QuickGroup
@@ -56,6 +57,7 @@ COMMANDS = {
         history.history,
         state.state,
         queue.queue,
+        watch.watch,
         replay.replay,
         rewind.rewind,
         recover.recover,

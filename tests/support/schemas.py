@@ -117,6 +117,12 @@ class Finding(Shape):
     todo: str
 
 
+class Broadcast(Shape):
+    at: int
+    event: str
+    args: list[Any]
+
+
 #: By command; ``Any``: whatever the actor holds or returns.
 SCHEMAS: dict[str, Any] = {
     "actors": ListedActor,
@@ -127,6 +133,7 @@ SCHEMAS: dict[str, Any] = {
     "fork": Copied,
     "import": Copied,
     "doctor": Finding,
+    "watch": Broadcast,
 }
 
 
