@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "rivetpy"
 #: Lowest first; a module imports only from its own package and from lower layers.
 LAYERS = [
-    {"errors", "clock", "calling", "version"},
+    {"errors", "clock", "calling", "unbroken", "version"},
     {"identity"},
     {"store", "codec"},
     {"wire"},

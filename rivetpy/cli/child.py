@@ -9,21 +9,22 @@ import threading
 from typing import NoReturn
 
 from rivetpy.cli.launch import Launch, Report, write_report
+from rivetpy.cli.orders import Orders
 from rivetpy.cli.problems import CANNOT_START, FAILED
 
 
 def main() -> NoReturn:
     """Run one `Launch`, and end without waiting for threads that may be stuck in the user's code."""
     launch = Launch.from_argument(sys.argv[1])
-    announced = threading.Event()
-    threading.Thread(target=_end_with_parent, args=(launch.alive_fd, announced), daemon=True).start()
+    # The parent is gone: what was committed is on disk, and for what was not, nobody could answer any more.
+    orders = Orders(launch.orders_fd, lambda: os._exit(FAILED))
     # Not SIG_IGN, which processes that the user's code starts would inherit.
     signal.signal(signal.SIGINT, lambda number, frame: None)
     for descriptor in launch.fds:
         os.set_inheritable(descriptor, False)
     stdout = _own_stdout()
     try:
-        code = _run(launch, stdout, announced)
+        code = _run(launch, stdout, orders)
     except (Exception, KeyboardInterrupt) as error:  # no signal raises the latter here: user code did
         code = _unforeseen(error, launch)
     _end(code)
@@ -38,14 +39,6 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _end_with_parent(alive_fd: int, announced: threading.Event) -> None:
-    """A byte says that the parent has announced the engine; the end of the file, that the parent is gone: what was
-    committed is on disk, and for what was not, nobody could answer any more."""
-    while os.read(alive_fd, 1):
-        announced.set()
-    os._exit(FAILED)
-
-
 def _own_stdout() -> int:
     """A descriptor for rivet's own lines; what the user's code prints goes to standard error."""
     own = os.dup(1)
@@ -55,18 +48,23 @@ def _own_stdout() -> int:
     return own
 
 
-def _run(launch: Launch, stdout: int, announced: threading.Event) -> int:
-    from rivetpy.cli.serving import serve_registry
+def _run(launch: Launch, stdout: int, orders: Orders) -> int:
+    from rivetpy.cli.serving import mending, serve_registry
     from rivetpy.config import RegistryError
     from rivetpy.errors import StoreError
 
+    one_at_a_time = threading.Lock()
+
     def report(report: Report) -> None:
-        os.write(launch.report_fd, write_report(report))
+        rest = write_report(report)
+        with one_at_a_time:
+            while rest:
+                rest = rest[os.write(launch.report_fd, rest) :]
 
     try:
-        serve_registry(launch, stdout, report, announced)
+        serve_registry(launch, stdout, report, orders)
     except RegistryError as error:
-        report({"failed": error.message, "detail": error.traceback})
+        report({"failed": error.message, "detail": error.traceback, **mending(launch.registry, error)})
         return CANNOT_START
     except StoreError as error:
         report({"failed": error.message, "detail": ""})

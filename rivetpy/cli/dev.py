@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from rivetpy import __version__
+from rivetpy.cli.hints import Wished
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen
 from rivetpy.cli.problems import StartProblem
+from rivetpy.cli.reloading import Reloading
 from rivetpy.cli.supervisor import Supervisor
 from rivetpy.cli.text import visible
 from rivetpy.config import (
@@ -49,6 +51,9 @@ class DevOptions:
     strict_replay: bool
     log_level: str
     color: bool
+    #: Whether a save brings in the new code, and what to watch besides the registry's own modules.
+    reload: bool = True
+    watch: tuple[str, ...] = ()
 
 
 def run_dev(options: DevOptions) -> int:
@@ -81,12 +86,24 @@ def _run_on(options: DevOptions, ref: RegistryRef, directory: Path, listener: so
             color=options.color,
             socket_fd=listener.fileno(),
             lock_fd=lock.fd,
-            alive_fd=-1,
+            orders_fd=-1,
             report_fd=-1,
         )
-        return Supervisor(launch, lambda actors: _announce(launch, options.host, port, actors)).run()
+        return Supervisor(
+            launch, lambda actors: _announce(launch, options.host, port, actors), _reloading(options, launch)
+        ).run()
     finally:
         lock.release()
+
+
+def _reloading(options: DevOptions, launch: Launch) -> Reloading | None:
+    if not options.reload:
+        return None
+    cwd = Path.cwd()
+    named = cwd / (options.registry or launch.registry.path)
+    named = named if named.is_file() else launch.registry.path
+    wished = Wished(options.watch, cwd, launch.data_dir)
+    return Reloading(named, lambda: find_registry(options.registry, cwd), wished)
 
 
 def wipe(directory: Path) -> None:

@@ -1,7 +1,8 @@
-"""What the parent of `rivet dev` hands to its child, and what the child reports back."""
+"""What the parent of `rivet dev` hands to its child and tells it to do, and what the child reports back."""
 
 from __future__ import annotations
 
+import enum
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,8 +25,8 @@ class Launch:
     socket_fd: int
     #: The lock of the data directory: held until parent and child are gone.
     lock_fd: int
-    #: Reads a byte when the parent has said that the engine runs, the end of file when the parent is gone.
-    alive_fd: int
+    #: Reads a byte for each `Order`, and the end of file when the parent is gone.
+    orders_fd: int
     #: Takes the child's reports, a JSON object a line.
     report_fd: int
 
@@ -46,19 +47,37 @@ class Launch:
     @property
     def fds(self) -> tuple[int, ...]:
         """What the child inherits."""
-        return self.socket_fd, self.lock_fd, self.alive_fd, self.report_fd
+        return self.socket_fd, self.lock_fd, self.orders_fd, self.report_fd
 
 
-#: A report is one of: ``{"imported": actors}`` (the user's code is there, and work may begin), ``{"ready": true}``,
-#: ``{"failed": message, "detail": lines}`` (it can't start, and would not the next time either).
+class Order(enum.Enum):
+    """What the parent tells a child, a byte each."""
+
+    #: Import the registry as it is now, and check it.
+    IMPORT = b"i"
+    #: The data is yours: open it and serve.
+    GO = b"g"
+    #: The parent has said that the engine runs: print what there is to print.
+    SPEAK = b"s"
+    #: Put the actors away and end: the next child waits for the data.
+    LEAVE = b"l"
+
+
+#: A report is one of: ``{"imported": actors, "files": […]}`` (the user's code is there, and these are its files),
+#: ``{"checked": true}`` (it may have the data), ``{"ready": true}`` (it serves),
+#: ``{"files": […], "since": ns}`` (imported later, after this moment),
+#: ``{"stuck": "file:line"}`` (where an import is that takes long),
+#: ``{"failed": message, "detail": lines, "files": […], "folders": […]}`` (it can't start, and would not the next
+#: time either; what to watch for a change that mends it).
 Report = JsonObject
 
 
 def write_report(report: Report) -> bytes:
-    """A report as bytes, short enough for one write to a pipe."""
+    """A report as bytes, one line."""
     return json.dumps(report).encode() + b"\n"
 
 
-def actors_report(actors: dict[str, tuple[list[str], list[str]]]) -> Report:
+def actors_report(actors: dict[str, tuple[list[str], list[str]]], files: list[str]) -> Report:
     """``imported``: queues and actions by actor."""
-    return {"imported": {name: {"queues": q, "actions": a} for name, (q, a) in actors.items()}}
+    described = {name: {"queues": q, "actions": a} for name, (q, a) in actors.items()}
+    return {"imported": described, "files": files}

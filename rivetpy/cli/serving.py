@@ -6,13 +6,27 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 
 from rivetpy.cli.eventlog import EventLog, set_up_logging
-from rivetpy.cli.launch import Launch, Report, actors_report
-from rivetpy.cli.watchdog import Watchdog
-from rivetpy.config import ACTOR_FILES, DATABASE, is_loopback, load_registry
+from rivetpy.cli.launch import Launch, Order, Report, actors_report
+from rivetpy.cli.orders import Orders
+from rivetpy.cli.watchdog import Watchdog, users_line
+from rivetpy.config import (
+    ACTOR_FILES,
+    DATABASE,
+    RegistryError,
+    RegistryRef,
+    distrust_fresh_bytecode,
+    files_of_failure,
+    is_loopback,
+    load_registry,
+    loaded_files,
+    loaded_folders,
+)
 from rivetpy.engine.app import create_app
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
@@ -21,19 +35,51 @@ from rivetpy.store.sqlite import Durability, SqliteStore
 
 #: Seconds that requests in progress get at a stop; the actors' own grace comes after it.
 REQUEST_GRACE = 2.0
+#: Seconds that an import may take before a word is said.
+PATIENCE = 5.0
+#: Seconds between two looks for modules that were imported since.
+LOOK_PERIOD = 1.0
 
 
-def serve_registry(
-    launch: Launch, stdout: int, report: Callable[[Report], None], announced: threading.Event
-) -> None:
-    """Import, open, serve until SIGTERM, put everything away. Raises RegistryError and StoreError at the start.
+Reporter = Callable[[Report], None]
 
-    ``announced`` is set once the parent has said that the engine runs.
+
+def serve_registry(launch: Launch, stdout: int, report: Reporter, orders: Orders) -> None:
+    """Import when told to, serve when told to, put everything away at SIGTERM or when told to.
+
+    Raises RegistryError and StoreError at the start.
     """
-    registry = load_registry(launch.registry)
+    distrust_fresh_bytecode()
+    orders.came[Order.IMPORT].wait()
+    registry = _import(launch.registry, report)
     set_up_logging(launch.log_level)
-    report(actors_report({name: (list(a.queues), list(a.actions)) for name, a in registry.actors.items()}))
-    _run(_serve(launch, registry, EventLog(stdout, launch.log_level, launch.color, announced), report))
+    actors = {name: (list(a.queues), list(a.actions)) for name, a in registry.actors.items()}
+    report(actors_report(actors, sorted(loaded_files())))
+    report({"checked": True})
+    orders.came[Order.GO].wait()
+    events = EventLog(stdout, launch.log_level, launch.color, orders.came[Order.SPEAK])
+    _run(_serve(launch, registry, events, report, orders))
+
+
+def mending(ref: RegistryRef, error: RegistryError) -> Report:
+    """What may be changed to mend a registry that can't be imported: files to save, folders to add some to."""
+    files = loaded_files() | files_of_failure(error) | {str(ref.path)}
+    return {"files": sorted(files), "folders": sorted(loaded_folders() | {str(ref.root)})}
+
+
+def _import(ref: RegistryRef, report: Reporter) -> Registry:
+    """Import; tell where it is if that takes long."""
+    importing, done = threading.get_ident(), threading.Event()
+
+    def look() -> None:
+        if not done.wait(PATIENCE):
+            report({"stuck": users_line(importing) or ref.path.name})
+
+    threading.Thread(target=look, name="rivet-import", daemon=True).start()
+    try:
+        return load_registry(ref)
+    finally:
+        done.set()
 
 
 def _run(main: Coroutine[object, object, None]) -> None:
@@ -49,10 +95,12 @@ def _run(main: Coroutine[object, object, None]) -> None:
 
 
 async def _serve(
-    launch: Launch, registry: Registry, events: EventLog, report: Callable[[Report], None]
+    launch: Launch, registry: Registry, events: EventLog, report: Reporter, orders: Orders
 ) -> None:
+    loop = asyncio.get_running_loop()
     stop, started = asyncio.Event(), asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    orders.on_leave(lambda: loop.call_soon_threadsafe(stop.set))
     store = SqliteStore.open(launch.data_dir / DATABASE, Durability(launch.durability))
     listener = socket.socket(fileno=launch.socket_fd)
     host = Host(
@@ -73,7 +121,7 @@ async def _serve(
         },
     )
     watchdog = Watchdog()
-    ready = asyncio.create_task(_report_ready(started, report))
+    ready = asyncio.create_task(_report_files(started, report))
     try:
         await serve(app, listener, REQUEST_GRACE, stop=stop, started=started)
     finally:
@@ -83,6 +131,16 @@ async def _serve(
         events.close()
 
 
-async def _report_ready(started: asyncio.Event, report: Callable[[Report], None]) -> None:
+async def _report_files(started: asyncio.Event, report: Reporter) -> None:
+    """Say that it serves; then, from time to time, which of the user's files were imported since."""
     await started.wait()
     report({"ready": True})
+    known, modules = loaded_files(), len(sys.modules)
+    while True:
+        since = time.time_ns()
+        await asyncio.sleep(LOOK_PERIOD)
+        if len(sys.modules) != modules:
+            modules = len(sys.modules)
+            if files := loaded_files() - known:
+                known |= files
+                report({"files": sorted(files), "since": since})

@@ -1,21 +1,20 @@
-"""The parent of `rivet dev`: keeps a child running the user's code, and ends it cleanly when asked to."""
+"""The parent of `rivet dev`: keeps a child running the user's code, brings in the next after a save, ends cleanly."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from rivetpy.cli.launch import Launch, Report
+from rivetpy.cli.launch import Launch, Order, Report
 from rivetpy.cli.problems import FAILED, INTERRUPTED, StartProblem
+from rivetpy.cli.process import Child, Stage
+from rivetpy.cli.reloading import Reloading
 from rivetpy.cli.signals import ENDING, Signals
-from rivetpy.cli.text import visible
+from rivetpy.cli.text import near, visible
 
 #: Seconds a child may take to put its actors away and close its store.
 GRACE = 20.0
@@ -25,160 +24,252 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 HEALTHY = 30.0
 
 
-class Child:
-    """One process that runs the user's code. It ends by itself when the parent is gone."""
-
-    def __init__(self, launch: Launch) -> None:
-        alive_read, self._alive = os.pipe()
-        self.reports, report_write = os.pipe()
-        os.set_blocking(self.reports, False)
-        launch = replace(launch, alive_fd=alive_read, report_fd=report_write)
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-P", "-m", "rivetpy.cli.child", launch.to_argument()],
-                stdin=subprocess.DEVNULL,
-                pass_fds=launch.fds,
-                process_group=0,  # a terminal's Ctrl-C is for the parent, which then ends the child cleanly
-            )
-        finally:
-            os.close(alive_read)
-            os.close(report_write)
-        self.started = time.monotonic()
-        #: Whether it may still report something.
-        self.talking = True
-        self._rest = b""
-
-    @property
-    def code(self) -> int | None:
-        """Its exit code, a signal's number below 0, None while it runs."""
-        return self._process.poll()
-
-    def read_reports(self) -> Iterator[Report]:
-        """What it has reported since the last time."""
-        try:
-            data = os.read(self.reports, 1 << 20)
-        except BlockingIOError:
-            return
-        self.talking = bool(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        yield from map(json.loads, lines)
-
-    def announced(self) -> None:
-        """Let it print: whoever reads knows by now what it belongs to."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._alive, b".")
-
-    def end(self) -> None:
-        """Ask it to put its actors away and leave."""
-        self._process.terminate()
-
-    def kill(self) -> None:
-        """End it and what it started, at once; what was committed stays."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Let go of the pipes, and be sure that it is gone."""
-        os.close(self._alive)
-        os.close(self.reports)
-        if self.code is None:
-            self.kill()
-        self._process.wait()
-
-
 @dataclass(slots=True)
 class Supervisor:
-    """Runs children, one after the other, until somebody asks it to end."""
+    """Runs children, of which one at a time has the data, until somebody asks it to end.
+
+    ``announce`` is called with the actors of the first child, as soon as that one is ready. Without ``reloading``
+    nothing is watched. ``make`` starts a child.
+    """
 
     launch: Launch
-    #: Called with the actors that the first child reports, as soon as that one is ready.
     announce: Callable[[Report], None]
+    reloading: Reloading | None = None
+    make: Callable[[Launch], Child] = Child
+    #: Opens the data, serves, or leaves.
+    serving: Child | None = None
+    #: Imports and checks, then waits for the data.
+    coming: Child | None = None
+    #: Has imported all but the user's code, for the next save.
+    spare: Child | None = None
+    #: What the newest child's registry holds.
     _actors: Report = field(default_factory=dict)
     _announced: bool = False
+    #: Why it can't start, once that is so.
     _failure: StartProblem | None = None
     #: How often somebody asked to end.
     _asked: int = 0
+    #: When the child that leaves has no more time.
+    _deadline: float | None = None
+    #: When to start a child after one that died, and how long the next such pause is.
+    _again_at: float | None = None
+    _pause: float = FIRST_PAUSE
+    #: How the child that had the data last ended.
+    _code: int = 0
+
+    # -- the loop ----------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """The exit code. Raises StartProblem when a child says that it can't start."""
-        pause = FIRST_PAUSE
+        """The exit code. Raises StartProblem when the first child says that it can't start."""
         with Signals() as signals:
-            while True:
-                code, lived = self._run_child(signals)
-                if self._asked:
-                    return self._code_after_asking(code)
-                if self._failure is not None:
-                    raise self._failure
-                pause = FIRST_PAUSE if lived > HEALTHY else pause
-                say(f"the engine {how_it_ended(code)}; nothing is lost, it starts again in {pause:g} s")
-                if self._pause(signals, pause):
-                    return 0
-                pause = min(pause * 2, LONGEST_PAUSE)
-
-    def _code_after_asking(self, code: int) -> int:
+            try:
+                self.bring()
+                while not self.over:
+                    self._turn(signals)
+            finally:
+                self._close()
+        if self._failure is not None:
+            raise self._failure
         if self._asked > 1:
             return INTERRUPTED
         # A child that was still importing knows no better end than the signal's own.
-        return 0 if code in {0, -signal.SIGTERM} else FAILED
+        return 0 if self._code in {0, -signal.SIGTERM} else FAILED
 
-    def _run_child(self, signals: Signals) -> tuple[int, float]:
-        """Start one and wait for its end; its exit code, and how long it lived (seconds)."""
-        self._actors = {}
-        child = Child(self.launch)
-        try:
-            self._watch(child, signals)
-        finally:
-            child.close()
-        code = child.code or 0
-        if not self._actors and self._failure is None and not self._asked:
-            self._failure = StartProblem(f"{self.launch.registry.path.name} {how_it_ended(code)} at import")
-        return code, time.monotonic() - child.started
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do."""
+        return not self._alive and bool(self._asked or self._failure)
 
-    def _watch(self, child: Child, signals: Signals) -> None:
-        deadline: float | None = None
-        while child.code is None:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            came, _ = signals.wait(left, [child.reports] if child.talking else [])
-            self._hear(child)
-            for _ in ENDING.intersection(came):
-                deadline = self._end(child)
-            if deadline is not None and time.monotonic() >= deadline:
-                say(f"it did not end within {GRACE:g} s and is killed; nothing is lost")
-                child.kill()
-                deadline = None
-        self._hear(child)
+    @property
+    def _alive(self) -> list[Child]:
+        return [child for child in (self.serving, self.coming, self.spare) if child is not None]
 
-    def _hear(self, child: Child) -> None:
-        for report in child.read_reports():
-            if "failed" in report:
-                self._failure = StartProblem(report["failed"], report["detail"])
-            elif "imported" in report:
-                self._actors = report["imported"]
-            elif not self._announced:
-                self._announced = True
-                self.announce(self._actors)
-                child.announced()
-            else:
-                say("the engine runs again")
-                child.announced()
+    def _turn(self, signals: Signals) -> None:
+        """Wait until something happens, and see to it."""
+        files = [child.reports for child in self._alive if child.talking]
+        if self.reloading is not None:
+            files.append(self.reloading.descriptor)
+        came, _ = signals.wait(self.patience(time.monotonic()), files)
+        now = time.monotonic()
+        for child in self._alive:
+            gone = child.code is not None  # before its last reports are read
+            for report in child.read_reports():
+                self.heard(child, report, now)
+            if gone:
+                self.ended(child, now)
+        for _ in ENDING.intersection(came):
+            self.asked(now)
+        self.passed(now)
 
-    def _end(self, child: Child) -> float:
-        """The first time ask it to end, the second time end it; returns when patience is over."""
-        self._asked += 1
-        if self._asked == 1:
-            say("stopping (Ctrl-C again: at once)")
-            child.end()
+    def patience(self, now: float) -> float | None:
+        """Seconds until something is to be done although nothing happens."""
+        times = [at - now for at in (self._deadline, self._again_at) if at is not None]
+        if self.reloading is not None and self._may_bring:
+            times.append(self.reloading.patience(now))
+        return max(0.0, min(times)) if times else None
+
+    # -- what happens ------------------------------------------------------------------------------------
+
+    def passed(self, now: float) -> None:
+        """Time has passed: something may be due."""
+        if self._deadline is not None and now >= self._deadline and self.serving is not None:
+            say(f"it did not end within {GRACE:g} s and is killed; nothing is lost")
+            self.serving.kill()
+            self._deadline = None
+        if self.reloading is not None:
+            self.reloading.look(now)
+        if self._again_at is not None and now >= self._again_at:
+            self.bring()
+        if self.reloading is not None and self._may_bring and self.reloading.saves.due(now) == 0:
+            self.launch = self.reloading.relocated(self.launch)
+            self.bring()
+
+    @property
+    def _may_bring(self) -> bool:
+        """Whether a save is taken up now: one that comes while the newest child gets the data waits until it has."""
+        if self._asked or self._failure is not None:
+            return False
+        return self.coming is None or self.coming.stage in {Stage.WARM, Stage.IMPORTING, Stage.CHECKING}
+
+    def bring(self) -> None:
+        """Import the registry as it is now, in a child; instead of one that still imports what it was before."""
+        self._again_at = None
+        if self.coming is not None:
+            self.coming.kill()
+            self.coming.close()
+        self.coming, self.spare = self._fresh(), None
+        if self.reloading is not None:
+            self.coming.saved_at = self.reloading.saves.waiting_since
+            self.reloading.saves.begin(time.time_ns())
+        self.coming.order(Order.IMPORT)
+
+    def _fresh(self) -> Child:
+        if self.spare is None:
+            return self.make(self.launch)
+        if self.spare.registry == self.launch.registry:
+            return self.spare
+        self.spare.kill()
+        self.spare.close()
+        return self.make(self.launch)
+
+    def heard(self, child: Child, report: Report, now: float) -> None:
+        """A child has reported something."""
+        if self.reloading is not None and child is not self.spare:
+            self.reloading.heard(report)
+        if "failed" in report:
+            self._refused(child, StartProblem(report["failed"], report["detail"]))
+        elif "stuck" in report and child is self.coming:
+            say(
+                f"{self._name} is being imported for a while now, at {near(report['stuck'])}{self._meanwhile}"
+            )
+        elif "imported" in report:
+            self._actors = report["imported"]
+        elif "ready" in report:
+            self._ready(child, now)
+        self._advance(now)
+
+    def _advance(self, now: float) -> None:
+        """Give the data to a child that waits for it, or have it given up first: never are there two that have it."""
+        if self._asked or self.coming is None or self.coming.stage is not Stage.STANDING_BY:
+            return
+        if self.serving is None:
+            self.serving, self.coming = self.coming, None
+            self.serving.order(Order.GO)
+        elif self.serving.stage is Stage.SERVING:
+            self.serving.order(Order.LEAVE)
+            self._deadline = now + GRACE
+
+    def _ready(self, child: Child, now: float) -> None:
+        self._deadline = None
+        if not self._announced:
+            self._announced = True
+            self.announce(self._actors)
+        elif child.saved_at is not None:
+            say(f"reloaded in {now - child.saved_at:.2f} s")
+            self._prepare()
         else:
-            child.kill()
-        return time.monotonic() + GRACE
+            say("the engine runs again")
+        child.order(Order.SPEAK)
 
-    def _pause(self, signals: Signals, seconds: float) -> bool:
-        """Wait; True when somebody asked to end meanwhile."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            if ENDING.intersection(signals.wait(left)[0]):
-                return True
-        return False
+    def _prepare(self) -> None:
+        """Who has saved once will save again: have a child ready that has only the user's code to import."""
+        if self.spare is None and not self._asked:
+            self.spare = self.make(self.launch)
+
+    def _refused(self, child: Child, problem: StartProblem) -> None:
+        """A child can't start with what is there now."""
+        child.refused = True
+        if not self._announced or self.reloading is None:
+            self._failure = problem
+            return
+        say(str(problem))
+        for line in problem.detail.splitlines():
+            say_plainly(line)
+        if child is self.coming:
+            say(f"waiting for the next save{self._meanwhile}")
+            self._prepare()
+
+    @property
+    def _meanwhile(self) -> str:
+        return "; the last good code goes on" if self.serving is not None else "; requests wait"
+
+    def ended(self, child: Child, now: float) -> None:
+        """A child is gone."""
+        code = child.close()
+        if child is self.coming:
+            if not child.refused and not self._asked:
+                self._refused(child, StartProblem(f"{self._name} {how_it_ended(code)} at import"))
+            self.coming = None
+        elif child is self.spare:
+            self.spare = None
+        else:
+            self.serving, self._code, self._deadline = None, code, None
+            self._died(child, now)
+        if self._failure is not None or self._asked:
+            self._end_others()
+        self._advance(now)
+
+    def _died(self, child: Child, now: float) -> None:
+        """The child that had the data is gone: another one comes already, or has to come after a pause."""
+        comes = self.coming is not None and not self.coming.refused
+        if comes or self._asked or self._failure is not None:
+            return
+        if now - child.started > HEALTHY:
+            self._pause = FIRST_PAUSE
+        say(f"the engine {how_it_ended(self._code)}; nothing is lost, it starts again in {self._pause:g} s")
+        self._again_at = now + self._pause
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    def asked(self, now: float) -> None:
+        """Somebody asks it to end: the first time in good order, the second time at once."""
+        self._asked += 1
+        self._again_at = None
+        self._end_others()
+        if self._asked > 1:
+            for child in self._alive:
+                child.kill()
+        else:
+            say("stopping (Ctrl-C again: at once)")
+            if self.serving is not None:
+                self.serving.end()
+        self._deadline = now + GRACE
+
+    def _end_others(self) -> None:
+        """End the children that have no data to put away."""
+        for child in (self.coming, self.spare):
+            if child is not None:
+                child.kill()
+
+    def _close(self) -> None:
+        for child in self._alive:
+            child.kill()
+            child.close()
+        if self.reloading is not None:
+            self.reloading.close()
+
+    @property
+    def _name(self) -> str:
+        return self.launch.registry.path.name
 
 
 def how_it_ended(code: int) -> str:
@@ -192,6 +283,11 @@ def how_it_ended(code: int) -> str:
 
 
 def say(text: str) -> None:
-    """A line of the parent's own, apart from what the child prints. A terminal that is gone is no reason to end."""
+    """A line of the parent's own, apart from what the child prints."""
+    say_plainly(f"rivet: {text}")
+
+
+def say_plainly(text: str) -> None:
+    """A line for people. A terminal that is gone is no reason to end."""
     with contextlib.suppress(OSError):
-        print(f"rivet: {visible(text)}", file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)

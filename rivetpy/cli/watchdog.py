@@ -42,14 +42,19 @@ class Watchdog:
                 answered.wait()
 
     def _tell(self) -> None:
-        frame: FrameType | None = sys._current_frames().get(self._watched)
-        while frame is not None and not is_user_code(frame.f_code.co_filename):
-            frame = frame.f_back
-        if frame is not None:
+        where = users_line(self._watched)
+        if where is not None:
             log.warning(
-                "%s:%d has held up the whole engine for over %g s. What blocks (time.sleep, requests, much computing) "
+                "%s has held up the whole engine for over %g s. What blocks (time.sleep, requests, much computing) "
                 "belongs into a step that is a plain def: that runs in a thread",
-                frame.f_code.co_filename,
-                frame.f_lineno,
+                where,
                 self._limit,
             )
+
+
+def users_line(thread: int) -> str | None:
+    """file:line of the user's code that a thread is in now."""
+    frame: FrameType | None = sys._current_frames().get(thread)
+    while frame is not None and not is_user_code(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -13,6 +13,12 @@ from rivetpy.config.places import (
     is_loopback,
 )
 from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
+from rivetpy.config.sources import (
+    distrust_fresh_bytecode,
+    files_of_failure,
+    loaded_files,
+    loaded_folders,
+)
 
 __all__ = [
     "ACTOR_FILES",
@@ -23,10 +29,14 @@ __all__ = [
     "RegistryError",
     "RegistryRef",
     "data_dir",
+    "distrust_fresh_bytecode",
     "endpoint_of",
+    "files_of_failure",
     "find_engine",
     "find_registry",
     "is_loopback",
     "load_registry",
+    "loaded_files",
+    "loaded_folders",
     "user_traceback",
 ]

@@ -5,23 +5,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rivetpy.config.refs import RegistryError, RegistryRef
+from rivetpy.config.sources import is_users
 from rivetpy.errors import DefinitionError
 
 if TYPE_CHECKING:
     from rivetpy.registry import Registry
-
-_OURS = str(Path(__file__).parent.parent) + "/"
-_LIBRARIES = tuple(
-    str(Path(sysconfig.get_path(name))) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
 
 
 def load_registry(ref: RegistryRef) -> Registry:
@@ -39,7 +33,7 @@ def user_traceback(error: BaseException) -> str:
     """The traceback of an exception, cut to the frames of the user's own files."""
     shown = traceback.TracebackException.from_exception(error, compact=True)
     for part in _chain(shown):
-        part.stack = traceback.StackSummary.from_list([f for f in part.stack if _is_users(f.filename)])
+        part.stack = traceback.StackSummary.from_list([f for f in part.stack if is_users(f.filename)])
     return "".join(shown.format()).rstrip("\n")
 
 
@@ -49,10 +43,6 @@ def _chain(shown: traceback.TracebackException) -> Iterator[traceback.TracebackE
     for part in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
         if part is not None:
             yield from _chain(part)
-
-
-def _is_users(filename: str) -> bool:
-    return not filename.startswith(("<frozen ", _OURS, *_LIBRARIES))
 
 
 def _import(ref: RegistryRef) -> ModuleType:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import TypeVar
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
@@ -14,32 +13,8 @@ from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.host.statecell import StateCell, no_state, problems, revision
 from rivetpy.store import ActorRow, Batch, Store
+from rivetpy.unbroken import finished
 from rivetpy.workflow import layout
-
-T = TypeVar("T")
-
-
-async def finished(work: asyncio.Future[T]) -> T:
-    """Await to the end, also when cancelled meanwhile: the cancellation comes with the next await instead.
-
-    A commit that was handed in will be done. What follows from it in memory must follow, or the two would differ.
-    """
-    cancelled = 0
-    while not work.done():
-        try:
-            await asyncio.shield(work)
-        except asyncio.CancelledError:
-            me = asyncio.current_task()
-            if work.cancelled() or me is None:
-                raise
-            me.uncancel()
-            cancelled += 1
-        except StoreError:
-            break
-    if cancelled and (me := asyncio.current_task()) is not None:
-        for _ in range(cancelled):
-            me.cancel()
-    return work.result()
 
 
 def join(batch: Batch, later: Batch) -> None:
@@ -86,7 +61,8 @@ class Core:
         self._on_refused = on_refused
         self._loop = asyncio.get_running_loop()  # steps written as `def` touch the state from a thread
         self._loop_thread = threading.get_ident()
-        self._open_steps: dict[object, asyncio.Future[None]] = {}
+        self._open_steps: set[object] = set()
+        self._waiting_for_steps: list[asyncio.Future[None]] = []
         self._in_threads: set[object] = set()
 
     # -- writing -----------------------------------------------------------------------------------------
@@ -204,16 +180,19 @@ class Core:
 
     def step_touched(self, step: object) -> None:
         """A running step reached for the state: until it is settled its changes are half done."""
-        self._open_steps[step] = self._loop.create_future()
+        self._open_steps.add(step)
         if threading.get_ident() != self._loop_thread:
             self._in_threads.add(step)
 
     def step_settled(self, step: object) -> None:
         """The step's attempt is recorded or given up."""
         self._in_threads.discard(step)
-        future = self._open_steps.pop(step, None)
-        if future is not None and not future.done():
-            future.set_result(None)
+        self._open_steps.discard(step)
+        if self._waiting_for_steps and not self._open_steps:
+            waiting, self._waiting_for_steps = self._waiting_for_steps, []
+            for future in waiting:
+                if not future.done():
+                    future.set_result(None)
 
     def settle_all(self) -> None:
         """No step runs any more; one that had the state in hand may have left it half changed."""
@@ -233,4 +212,6 @@ class Core:
     async def steps_settled(self) -> None:
         """Wait until no running step has the state in hand."""
         while self._open_steps:
-            await asyncio.wait(list(self._open_steps.values()))
+            settled = self._loop.create_future()
+            self._waiting_for_steps.append(settled)
+            await settled

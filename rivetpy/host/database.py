@@ -15,7 +15,7 @@ from typing import NoReturn, TypeVar
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.host.bounded import bounded
-from rivetpy.host.core import finished
+from rivetpy.unbroken import finished
 from rivetpy.workflow import abilities
 
 T = TypeVar("T")

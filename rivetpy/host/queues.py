@@ -55,32 +55,39 @@ class Queues:
 
         A second send with the same idempotency key enqueues nothing and gets the first one's result.
         """
-        # A sender that leaves meanwhile does not take its message back.
-        message, seen = await self._tasks.finish(self._enqueue_once(queue, body, idempotency_key))
+        seen: Seen | None = None
+        if idempotency_key is None:  # a sender that leaves meanwhile does not take its message back
+            message = await self._enqueue(queue, body)
+        else:
+            message, seen = await self._tasks.finish(self._enqueue_once(queue, body, idempotency_key))
         if not wait:
             return SendResult("completed")
         if seen is not None and seen.completed:
             return SendResult("completed", None if seen.response is None else codec.decode(seen.response))
         try:
-            async with TimeLimit(self._core.clock, timeout):
+            with TimeLimit(self._core.clock, timeout):
                 return SendResult("completed", codec.decode(await self.senders.wait(message)))
         except TimeoutError:
             return SendResult("timedOut")
 
-    async def _enqueue_once(
-        self, queue: str, body: Value, idempotency_key: str | None
-    ) -> tuple[int, Seen | None]:
+    async def _enqueue(self, queue: str, body: Value) -> int:
+        """The id of the new message."""
+        batch = self._core.batch()
+        message = self.stage(batch, queue, self.checked_body(queue, body))
+        await self._core.write(batch)
+        self.arrived([message])
+        return message.id
+
+    async def _enqueue_once(self, queue: str, body: Value, idempotency_key: str) -> tuple[int, Seen]:
         """The id of the message, new or of the earlier send with this key; and what is known of that one."""
-        now = self._core.clock.now()
-        if idempotency_key is not None and (earlier := self.senders.seen(idempotency_key, now)) is not None:
+        if (earlier := self.senders.seen(idempotency_key, self._core.clock.now())) is not None:
             if earlier.arriving is not None:
                 await asyncio.shield(earlier.arriving)  # it may fail, and so do we then
             return earlier.message, earlier
         batch = self._core.batch()
         message = self.stage(batch, queue, self.checked_body(queue, body), idempotency_key)
-        seen = self.senders.remember(batch, message)
-        if seen is not None:
-            seen.arriving = asyncio.current_task()
+        seen = self.senders.remember(batch, message, idempotency_key)
+        seen.arriving = asyncio.current_task()
         await self._core.write(batch)
         self.arrived([message])
         return message.id, seen

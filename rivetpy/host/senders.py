@@ -68,12 +68,10 @@ class Senders:
         seen = self._seen.get(seen_key(idempotency_key))
         return seen if seen is not None and now - seen.created_at < REMEMBERED else None
 
-    def remember(self, batch: Batch, message: Message) -> Seen | None:
+    def remember(self, batch: Batch, message: Message, idempotency_key: str) -> Seen:
         """Put the message's idempotency key into the batch that makes it durable."""
-        if message.idempotency_key is None:
-            return None
         self._forget(batch, message.created_at)
-        key = seen_key(message.idempotency_key)
+        key = seen_key(idempotency_key)
         self._seen.pop(key, None)
         self._seen[key] = Seen(message.id, message.created_at)
         batch.puts[key] = self._seen[key].pack()

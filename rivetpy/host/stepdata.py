@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rivetpy.client import Client
@@ -33,7 +32,7 @@ class StepData:
         self.events: list[Event] = []
         self.rows = StagedRows(parts.table)
         #: How often this attempt sent to each queue of other actors.
-        self._sent: Counter[tuple[str, str]] = Counter()
+        self._sent: dict[tuple[str, str], int] = {}
 
     @property
     def state(self) -> Value:
@@ -70,8 +69,8 @@ class StepData:
         """A client of other actors whose sends carry keys of their own: those of the next attempt are the same."""
 
         def next_key(actor_id: str, queue: str) -> str:
-            self._sent[actor_id, queue] += 1
-            return f"{idempotency_key}:{self._sent[actor_id, queue]}:{actor_id}:{queue}"
+            number = self._sent[actor_id, queue] = self._sent.get((actor_id, queue), 0) + 1
+            return f"{idempotency_key}:{number}:{actor_id}:{queue}"
 
         return Client(Peers(self._parts, busy=True, step=AsStep(next_key, self._own_action)))
 

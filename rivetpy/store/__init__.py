@@ -5,7 +5,8 @@ The contract, which every store passes as tests (tests/contract):
 * A **batch** changes one actor and is atomic: after a crash at any moment either all of it is there or none.
 * `Store.commit` returns once the batch is as durable as the store promises; batches take effect in the order
   they were handed in, and a batch handed in before another is never durable without it.
-* A batch that was handed in belongs to the store: a caller that is cancelled meanwhile does not take it back.
+* A batch that was handed in belongs to the store: a caller that is cancelled meanwhile does not take it back, and
+  stays until it is durable (`rivetpy.unbroken`).
 * A batch that is refused (`StoreError`) leaves nothing behind. Other batches are not hurt by it.
 * Reads see every batch whose commit has returned, and may see one that is still on its way.
 * Within a batch the order is: clear, prefixes, deletes, puts. ``b"jab"`` is deleted by the prefix ``b"ja"``.
@@ -92,8 +93,6 @@ class Store(Protocol):
 
     def commit(self, batch: Batch) -> asyncio.Future[None]:
         """Hand the batch in; the future is done once it is durable. See the contract above.
-
-        Cancelling the future does not take the batch back.
 
         Raises `StoreError`: ``duplicate_key`` when ``row`` is new and its name + key are taken,
         ``unknown_actor`` when there is no row, ``disk_full``, ``io_error``, ``closed``, ….

@@ -19,9 +19,10 @@ FILE_NAME = "journal.db"
 APPLICATION = 0x52495654
 FORMAT = 1
 
-#: The WAL is folded into the file after so many pages (16 MiB), and is cut to this many bytes when a reader
-#: that stayed long made it grow beyond them.
-_CHECKPOINT_PAGES = 4096
+#: The WAL is folded into the file after so many pages (4 MiB). From then on it is overwritten, where a commit costs a
+#: third less than where the file has to grow. It is cut to this many bytes when a reader that stayed long made it grow
+#: beyond them.
+_CHECKPOINT_PAGES = 1000
 _WAL_LIMIT = 32 * 1024 * 1024
 #: How long to wait for another program that holds the file locked, in milliseconds.
 _BUSY = 2000

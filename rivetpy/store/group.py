@@ -14,6 +14,7 @@ from typing import Protocol
 from rivetpy.errors import StoreError
 from rivetpy.store import Batch
 from rivetpy.store.trouble import refused
+from rivetpy.unbroken import Unbroken
 
 #: A sync that takes longer than this on average (seconds) is not waited for on the event loop.
 SLOW = 0.005
@@ -49,11 +50,11 @@ class GroupCommit:
         self._closed = False
 
     def commit(self, batch: Batch) -> asyncio.Future[None]:
-        """Hand a batch in; the future is done when it is durable. Cancelling that does not take it back."""
+        """Hand a batch in; the future is done when it is durable, and can't be cancelled."""
         if self._closed:
             return refused(StoreError("closed", "The store is closed; nothing more can be committed."))
         loop = asyncio.get_running_loop()
-        done = loop.create_future()
+        done = Unbroken[None](loop=loop)
         self._waiting.append((batch, done))
         if self._scheduled is not loop and self._syncing is None:
             self._scheduled = loop

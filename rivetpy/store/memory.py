@@ -10,6 +10,7 @@ from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs
 from rivetpy.store.paging import read_cursor, write_cursor
 from rivetpy.store.trouble import duplicate_key, refused, unknown_actor
+from rivetpy.unbroken import Unbroken
 
 
 class MemoryStore:
@@ -50,7 +51,7 @@ class MemoryStore:
 
     def commit(self, batch: Batch) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
-        done = loop.create_future()
+        done = Unbroken[None](loop=loop)
         try:
             self._apply(batch)
         except StoreError as error:

@@ -2,67 +2,78 @@
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 import sys
-import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Generator
+from types import CodeType, TracebackType
 from typing import ParamSpec, Protocol, TypeVar, cast
 
 from rivetpy.workflow.scope import Scope
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Coroutine = collections.abc.Coroutine[object, object, T]
 
 
 class _Menu(Protocol):
     _scope: Scope
 
 
-def promised(method: Callable[P, Coroutine[object, object, T]]) -> Callable[P, Coroutine[object, object, T]]:
+def promised(method: Callable[P, Coroutine[T]]) -> Callable[P, Coroutine[T]]:
     """Make a method of a context one whose every call is awaited, or the workflow fails at its next verb."""
 
     @functools.wraps(method)
-    def called(*args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, T]:
-        scope, caller = cast(_Menu, args[0])._scope, sys._getframe(1)
-        site = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-        promise = Promise(scope, _as_called(method.__qualname__), site)
-        coroutine = _keep(promise, method, *args, **kwargs)
-        coroutine.__qualname__ = method.__qualname__  # type: ignore[attr-defined] # Python's warning has it
-        promise.made(coroutine)
-        return coroutine
+    def called(*args: P.args, **kwargs: P.kwargs) -> Coroutine[T]:
+        caller = sys._getframe(1)
+        scope = cast(_Menu, args[0])._scope
+        return Promise(method(*args, **kwargs), scope, caller.f_code, caller.f_lineno)
 
     return called
+
+
+class Promise(collections.abc.Coroutine[object, object, T]):
+    """One call of a verb: its coroutine, which tells the scope when it goes away and nobody awaited it."""
+
+    __slots__ = ("_code", "_coroutine", "_kept", "_line", "_scope")
+
+    def __init__(self, coroutine: Coroutine[T], scope: Scope, code: CodeType, line: int) -> None:
+        self._coroutine = coroutine
+        self._scope = scope
+        self._code = code
+        self._line = line
+        self._kept = False
+
+    @property
+    def __name__(self) -> str:
+        return self._coroutine.__name__  # type: ignore[attr-defined, no-any-return] # of every coroutine
+
+    def __await__(self) -> Generator[object, None, T]:
+        self._kept = True
+        return cast(Generator[object, None, T], self._coroutine.__await__())
+
+    def send(self, value: object) -> object:
+        self._kept = True
+        return self._coroutine.send(value)
+
+    def throw(
+        self,
+        typ: type[BaseException] | BaseException,
+        val: BaseException | object = None,
+        tb: TracebackType | None = None,
+    ) -> object:
+        return self._coroutine.throw(typ if isinstance(typ, BaseException) else typ(val))
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __del__(self) -> None:
+        if not self._kept:
+            verb = _as_called(self._coroutine.__qualname__)  # type: ignore[attr-defined]
+            self._scope.forget(verb, f"{self._code.co_filename}:{self._line}")
 
 
 def _as_called(method: str) -> str:
     """``ctx.queue.next`` for ``WorkflowQueue.next``."""
     menu, _, name = method.partition(".")
     return f"ctx.queue.{name}" if menu == "WorkflowQueue" else f"ctx.{name}"
-
-
-async def _keep(
-    promise: Promise, method: Callable[P, Coroutine[object, object, T]], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    promise.kept = True
-    return await method(*args, **kwargs)
-
-
-class Promise:
-    """One call of a verb. Only its coroutine holds it, so it lives as long as somebody could still await that."""
-
-    __slots__ = ("_ref", "_scope", "_site", "_verb", "kept")
-
-    def __init__(self, scope: Scope, verb: str, site: str) -> None:
-        self._scope = scope
-        self._verb = verb
-        self._site = site
-        #: Whether it was awaited.
-        self.kept = False
-
-    def made(self, coroutine: Coroutine[object, object, object]) -> None:
-        """Watch the coroutine: it is told from its end whether it ever began."""
-        self._ref = weakref.ref(coroutine, self._ended)
-
-    def _ended(self, ref: weakref.ref[Coroutine[object, object, object]]) -> None:
-        if not self.kept:
-            self._scope.forget(self._verb, self._site)

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -131,9 +131,9 @@ async def step(
 def _no_function(name: str, given: object) -> WorkflowUsageError:
     locations.segment(name)  # the two may be swapped
     shown = type(given).__name__
-    if inspect.iscoroutine(given):
+    if isinstance(given, Coroutine):
         given.close()
-        shown = f"what {given.__name__}(…) returned"
+        shown = f"what {getattr(given, '__name__', 'a coroutine function')}(…) returned"
     return WorkflowUsageError(
         f"Step {name!r} takes a function and its arguments, not {shown}: await ctx.step({name!r}, fn, *args)."
     )
@@ -211,7 +211,7 @@ async def attempt(
     context = StepContext(run.port, data, entry, run.rewound_at, lambda: limit.expired() or run.given_up)
     run.bodies += 1
     try:
-        async with limit:
+        with limit:
             value = await _call(function, context, args, entry.name)
         if limit.expired():  # the body swallowed its cancellation: the result came too late
             return _timed_out(entry, options)

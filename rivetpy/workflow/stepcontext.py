@@ -50,12 +50,17 @@ class StepContext:
         self._port = port
         self._data: ActorData | None = data
         self._name = entry.name
-        self._identity = f"{port.actor_id}:{entry.location}" + (f":{rewound_at}" if rewound_at else "")
+        self._location = entry.location
+        self._rewound_at = rewound_at
         #: 1 for the first attempt.
         self.attempt = entry.attempts
         self._given_up = given_up
         self._abort: Abort | None = None
-        self.queue = StepQueue(self)
+
+    @property
+    def queue(self) -> StepQueue:
+        """The actor's own queues."""
+        return StepQueue(self)
 
     @property
     def idempotency_key(self) -> str:
@@ -63,7 +68,8 @@ class StepContext:
 
         A rewind makes what runs again another execution, with other keys.
         """
-        return hashlib.blake2b(self._identity.encode(), digest_size=16).hexdigest()
+        identity = f"{self.actor_id}:{self._location}" + (f":{self._rewound_at}" if self._rewound_at else "")
+        return hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
 
     @property
     def state(self) -> Value:

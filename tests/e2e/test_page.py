@@ -196,6 +196,18 @@ def test_going_back(page: Browser, engine: Live) -> None:
     page.sees("undo", "dialog .problem")
 
 
+def test_what_ran_again_to_the_same_end_is_loaded_anew(page: Browser, engine: Live) -> None:
+    actor = make(engine, "shop", "again", count=1, quick=True)
+    show(page, engine, actor)
+    page.sees("collected", ".standing")
+    look = "window.load ??= (await import('/ui/history.js')).newestOf(arguments[0], 9); return load()"
+    before = page.run(look, actor)
+    assert page.run(look, actor) == page.run(look, actor) == before
+    back = f"{engine.url}/actors/{actor}/inspector/workflow/rewind?namespace=default"
+    HTTP.post(back, json={}).raise_for_status()
+    page.until(lambda: (after := page.run(look, actor)) != before and "collected" in after, "the second run")
+
+
 def test_a_failure_is_told_recovered_and_ended(page: Browser, engine: Live) -> None:
     actor = make(engine, "shop", "failed", count=1, fail=True)
     show(page, engine, actor)

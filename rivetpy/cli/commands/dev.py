@@ -49,6 +49,17 @@ def dev(
             show_default="the platform's data directory",
         ),
     ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload/--no-reload", help="Bring in the new code when it is saved.")
+    ] = True,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR|GLOB",
+            help="Reload also when something here is saved. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete this registry's data first.")] = False,
     durability: Annotated[
         DurabilityOption,
@@ -63,7 +74,8 @@ def dev(
 ) -> None:
     """Run a registry on a local engine.
 
-    Durably, until Ctrl-C; nothing is lost by that, nor by kill -9.
+    Durably, until Ctrl-C; nothing is lost by that, nor by kill -9. Saving one of the registry's own modules brings in
+    the new code; a save that does not work leaves the last good one running.
     """
     from rivetpy.cli.dev import DevOptions, run_dev
 
@@ -77,5 +89,7 @@ def dev(
         strict_replay=strict_replay,
         log_level=log_level.value,
         color=color.on(),
+        reload=reload,
+        watch=tuple(watch or ()),
     )
     raise typer.Exit(run_dev(options))

@@ -1,9 +1,10 @@
 // One actor: how it stands, its timeline, its state, its queue, its actions; live.
 
-import { html, useEffect, useMemo } from "./vendor/htm-preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { ActionsCard } from "./actions.js";
 import * as api from "./api.js";
 import { Controls } from "./control.js";
+import { newestOf } from "./history.js";
 import { readTree, STILL } from "./journal.js";
 import { parse } from "./json.js";
 import { useLive, useNow } from "./live.js";
@@ -13,9 +14,14 @@ import { StateCard } from "./state.js";
 import { Timeline } from "./timeline.js";
 import { full, titleOf, waitText } from "./words.js";
 
+/** So many entries of a journal are loaded; older ones when they are asked for. */
+const NEWEST = 1000;
+
 export function ActorView({ id, engine }) {
   const row = useLive((signal) => api.actors({ ids: [id], summary: false, destroyed: true }, signal), [id]);
-  const history = useLive((signal) => api.history(id, signal), [id]);
+  const [limit, setLimit] = useState(NEWEST);
+  const load = useMemo(() => newestOf(id, limit), [id, limit]);
+  const history = useLive(load, [id, limit]);
   const state = useLive((signal) => api.state(id, signal), [id], { read: parse });
   const queue = useLive((signal) => api.queue(id, signal), [id], { read: parse });
   const actor = row.value?.actors[0];
@@ -29,7 +35,7 @@ export function ActorView({ id, engine }) {
     <${Head} actor=${actor} history=${history.value} />
     ${!engine.actorNames[actor.name] && html`<p class="banner">The code that runs now defines no ${actor.name}: this actor can be looked at, but does nothing.</p>`}
     <div class="columns">
-      <div class="wide"><${Work} id=${id} reading=${history} /></div>
+      <div class="wide"><${Work} id=${id} reading=${history} onMore=${() => setLimit(limit * 4)} /></div>
       <div class="narrow">
         <${StateCard} id=${id} reading=${state} />
         <${QueueCard} id=${id} reading=${queue} names=${about.queues} />
@@ -40,11 +46,13 @@ export function ActorView({ id, engine }) {
 
 function Head({ actor, history }) {
   const workflow = history?.workflow ?? null;
+  const title = useRef();
+  useEffect(() => title.current.focus({ preventScroll: true }), [actor.actor_id]);
   return html`
     <nav class="back"><a href="#/">Actors</a></nav>
     <div class="head">
       <div>
-        <h1><b>${actor.name}</b> <span class="key">${actor.key || "/"}</span></h1>
+        <h1 ref=${title} tabindex="-1"><b>${actor.name}</b> <span class="key">${actor.key || "/"}</span></h1>
         <p class="facts">
           <${Status} of=${actor.connectable_ts === null ? "sleeping" : "awake"} />
           <span>created ${full(actor.create_ts)}</span>
@@ -68,12 +76,15 @@ function Standing({ workflow }) {
   </section>`;
 }
 
-function Work({ id, reading }) {
+function Work({ id, reading, onMore }) {
   const { value, error } = reading;
   const tree = useMemo(() => value && readTree(value), [value]);
-  if (!value) return error ? html`<${Problem} error=${error} />` : html`<p class="quiet">Loading…</p>`;
-  if (!value.isWorkflowEnabled) return html`<section class="card"><h2>Timeline</h2><p class="quiet">This actor has no workflow.</p></section>`;
-  return html`<${Timeline} id=${id} tree=${tree} status=${value.workflow.status} still=${STILL.has(value.workflow.status)} />`;
+  if (!value?.isWorkflowEnabled) {
+    return html`<section class="card"><div class="title"><h2>Timeline</h2></div>
+      ${error ? html`<${Problem} error=${error} />` : html`<p class="quiet">${value ? "This actor has no workflow." : "Loading…"}</p>`}</section>`;
+  }
+  return html`<${Timeline} id=${id} tree=${tree} still=${STILL.has(value.workflow.status)}
+    missing=${value.size - value.history.entries.length} onMore=${onMore} />`;
 }
 
 function Gone({ actor }) {

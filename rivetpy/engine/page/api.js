@@ -27,18 +27,14 @@ export class EngineError extends Error {
 }
 
 /** The engine's token lives as long as the tab. It travels as a header, never in an address. */
-export function setToken(token) {
-  sessionStorage.setItem(TOKEN, token);
-  inspectorTokens.clear();
-}
+export const setToken = (token) => sessionStorage.setItem(TOKEN, token);
 
 export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
-async function request(method, path, { body, bearer, signal } = {}) {
+async function request(method, path, { body, signal } = {}) {
   const token = sessionStorage.getItem(TOKEN);
   const headers = {};
   if (token) headers["x-rivet-token"] = token;
-  if (bearer) headers.authorization = `Bearer ${bearer}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   const options = { method, headers, body, signal, cache: "no-store", credentials: "omit" };
   let response, text;
@@ -61,51 +57,9 @@ function errorIn(text) {
   }
 }
 
-function look(path, signal, bearer) {
+function look(path, signal) {
   const limit = AbortSignal.timeout(PATIENCE);
-  return request("GET", path, { signal: signal ? AbortSignal.any([signal, limit]) : limit, bearer });
-}
-
-// -- the inspector of one actor, which has a token of its own ---------------------------------------------
-
-const inspectorTokens = new Map();
-
-function inspectorToken(actor) {
-  if (!inspectorTokens.has(actor)) inspectorTokens.set(actor, readInspectorToken(actor));
-  return inspectorTokens.get(actor);
-}
-
-/** The actor's own token, kept under this key; an engine without one needs none. */
-async function readInspectorToken(actor) {
-  try {
-    const found = await look(`actors/${encodeURIComponent(actor)}/kv/keys/Aw==?${NAMESPACE}`);
-    return atob(JSON.parse(found).value);
-  } catch (error) {
-    if (error.code === "api.not_found") return null;
-    inspectorTokens.delete(actor);
-    throw error;
-  }
-}
-
-async function inspect(actor, send) {
-  const token = await inspectorToken(actor);
-  try {
-    return await send(token);
-  } catch (error) {
-    if (error.code !== "inspector.unauthorized") throw error;
-    inspectorTokens.delete(actor);
-    return send(await inspectorToken(actor));
-  }
-}
-
-const inspector = (actor, route) => `gateway/${encodeURIComponent(actor)}/inspector/${route}`;
-
-function inspected(actor, route, signal) {
-  return inspect(actor, (bearer) => look(inspector(actor, route), signal, bearer));
-}
-
-function change(actor, method, route, body) {
-  return inspect(actor, (bearer) => request(method, inspector(actor, route), { body, bearer }));
+  return request("GET", path, { signal: signal ? AbortSignal.any([signal, limit]) : limit });
 }
 
 // -- what can be asked; readings are JSON texts, so that who polls sees quickly that nothing is new ----------
@@ -125,17 +79,26 @@ export function actors(about, signal) {
   return look(`actors?${query}`, signal);
 }
 
+const below = (actor, route, more = "") => `actors/${encodeURIComponent(actor)}/${route}?${NAMESPACE}${more}`;
+const inspected = (actor, route, signal, more) => look(below(actor, `inspector/${route}`, more), signal);
+const change = (actor, method, route, body, more) => request(method, below(actor, `inspector/${route}`, more), { body });
+
 export const state = (actor, signal) => inspected(actor, "state", signal);
 export const queue = (actor, signal) => inspected(actor, "queue", signal);
-export const history = (actor, signal) => inspected(actor, "workflow-history", signal);
 
-/** Replace the state; `json` is its text, sent as it is so that no number is rounded. */
-export const setState = (actor, json) => change(actor, "PATCH", "state", `{"state":${json}}`);
+/** The newest entries of the journal, and how many there are. */
+export const history = (actor, limit, signal) => inspected(actor, "workflow-history", signal, `&limit=${limit}`);
 
-export const send = (actor, name, json) =>
-  change(actor, "POST", "queue", `{"name":${text(name)},"body":${json}}`);
+/** The entries that may have changed since then, and how the workflow stands. */
+export const historySince = (actor, ms, signal) => inspected(actor, "workflow-history", signal, `&since=${ms}`);
 
-export const dropMessage = (actor, id) => change(actor, "DELETE", `queue?id=${encodeURIComponent(id)}`);
+/** Replace the state that had this revision; `json` is its text, sent as it is so that no number is rounded. */
+export const setState = (actor, json, revision) =>
+  change(actor, "PATCH", "state", `{"state":${json},"revision":${text(revision)}}`);
+
+export const send = (actor, name, json) => change(actor, "POST", "queue", `{"name":${text(name)},"body":${json}}`);
+
+export const dropMessage = (actor, id) => change(actor, "DELETE", "queue", undefined, `&id=${encodeURIComponent(id)}`);
 
 /** Call an action with a list of arguments, as JSON text; the answer is the text of `{"output": …}`. */
 export const call = (actor, action, json) =>
@@ -146,11 +109,9 @@ export async function workflow(actor, verb, given = {}) {
   return JSON.parse(await change(actor, "POST", `workflow/${verb}`, text(given)));
 }
 
-const one = (actor, verb = "") => `actors/${encodeURIComponent(actor)}${verb}?${NAMESPACE}`;
-
-export const wake = (actor) => request("POST", one(actor, "/wake"));
-export const putToSleep = (actor) => request("POST", one(actor, "/sleep"));
-export const destroy = (actor) => request("DELETE", one(actor));
+export const wake = (actor) => request("POST", below(actor, "wake"));
+export const putToSleep = (actor) => request("POST", below(actor, "sleep"));
+export const destroy = (actor) => request("DELETE", `actors/${encodeURIComponent(actor)}?${NAMESPACE}`);
 
 /** The id of the actor of this name and key, which is made when it isn't there. */
 export async function getOrCreate(name, key) {

@@ -50,6 +50,7 @@ async function keepAsking(load, read, pause, setReading, ended) {
     } catch (error) {
       if (ended.aborted) return;
       setReading((last) => ({ value: last.value, error }));
+      rest = Math.min(pause, 1000);
     }
     while (!news && !ended.aborted) {
       await new Promise((done) => {

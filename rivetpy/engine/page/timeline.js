@@ -8,9 +8,9 @@ import { Status } from "./parts.js";
 import { nextMore, rowsOf } from "./rows.js";
 import { barsOf, scaleOf } from "./scale.js";
 import { short } from "./json.js";
-import { ahead, span } from "./words.js";
+import { ahead, count, span } from "./words.js";
 
-export function Timeline({ id, tree, still }) {
+export function Timeline({ id, tree, still, missing, onMore }) {
   const [shut, setShut] = useState(new Set());
   const [more, setMore] = useState(new Map());
   const [chosen, setChosen] = useState(null);
@@ -29,6 +29,8 @@ export function Timeline({ id, tree, still }) {
     <div class="title"><h2 id="timeline">Timeline</h2>
       <label class="check"><input type="checkbox" checked=${!even} onChange=${() => setEven(!even)} />True to scale</label></div>
     ${rows.length === 0 && html`<p class="quiet">Nothing is recorded yet.</p>`}
+    ${missing > 0 && html`<p class="quiet">${count(missing, "earlier entry", "earlier entries")} not shown.
+      <button type="button" class="plain" onClick=${onMore}>Show more</button></p>`}
     ${rows.length > 0 && html`
       <div class="axis" aria-hidden="true"><div class="track">
         ${scale.ticks.map((tick) => html`<span class=${tick.last ? "last" : ""} style=${{ left: `${tick.place}%` }}>${tick.text}</span>`)}</div></div>
@@ -102,9 +104,11 @@ function tookOf({ node, fold }, now) {
   return span((node.open ? now : node.end) - node.start);
 }
 
+const TITLES = { tries: "earlier attempts", ahead: "to come", wait: "waited", fail: "failed", undone: "rolled back" };
+
 function Bar({ bar, scale }) {
   const from = scale.at(bar.from);
-  return html`<span class=${`bar ${bar.look}`} style=${{ left: `${from}%`, width: `${scale.at(bar.to) - from}%` }}></span>`;
+  return html`<span class=${`bar ${bar.look}`} title=${TITLES[bar.look]} style=${{ left: `${from}%`, width: `${scale.at(bar.to) - from}%` }}></span>`;
 }
 
 /** Arrows walk through the rows, open and close them; Enter shows what an entry holds. */

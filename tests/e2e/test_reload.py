@@ -1,0 +1,262 @@
+"""`rivet dev` while its code is edited: what a save brings in, what it never breaks, and what is no save."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.asgi import MADE
+from tests.support.engine import Engine
+
+REGISTRY = """
+import os, pathlib
+from rivetpy import actor, queue, setup
+from rivetpy.workflow import workflow
+import helper
+from errors import Boom
+from shop.prices import PRICE
+
+VERSION = 1
+
+async def work(step, n):
+    pathlib.Path(__file__).with_name("out.json").write_text(str(n))
+    step.state["done"].append(n)
+
+async def iteration(loop):
+    message = await loop.queue.next("wait")
+    await loop.step("work", work, message.body)
+
+async def run(ctx):
+    await ctx.loop("loop", iteration)
+
+def caught(c):
+    try:
+        helper.fail()
+    except Boom as boom:
+        return boom.args[0]
+
+def late(c):
+    import later
+    return later.VALUE
+
+worker = actor(
+    state={"done": []}, queues={"jobs": queue()}, run=workflow(run),
+    actions={
+        "version": lambda c: VERSION, "pid": lambda c: os.getpid(), "price": lambda c: PRICE,
+        "caught": caught, "late": late,
+    },
+)
+registry = setup(use={"worker": worker})
+"""
+FILES = {
+    "registry.py": REGISTRY,
+    "errors.py": "class Boom(Exception): pass\n",
+    "helper.py": "from errors import Boom\n\ndef fail():\n    raise Boom('one')\n",
+    "later.py": "VALUE = 'early'\n",
+    "shop/__init__.py": "",
+    "shop/prices.py": "PRICE = 1\n",
+}
+BROKEN = {
+    "syntax": ("def f(:", "SyntaxError"),
+    "import": ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
+    "exception": ("1 / 0", "ZeroDivisionError"),
+    "exit": ("import sys; sys.exit(0)", "ended the program (SystemExit: 0)"),
+    "hard exit": ("import os; os._exit(0)", "ended with exit code 0 at import"),
+}
+
+
+class Project:
+    """A registry that is edited while it runs; its data lies in the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name, text in FILES.items():
+            self.write(name, text)
+        self.engine = Engine(folder / "registry.py", folder / "data")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def replace(self, name: str, text: str) -> None:
+        """Save as many editors do: a new file takes the place of the old one."""
+        self.write(f".{name}.swp", text)
+        (self.folder / f".{name}.swp").rename(self.folder / name)
+
+    def version(self, number: int, more: str = "") -> str:
+        return REGISTRY.replace("VERSION = 1", f"VERSION = {number}") + more
+
+    @property
+    def reloads(self) -> int:
+        return self.engine.output.count("rivet: reloaded in ")
+
+    def reloaded(self, times: int, patience: float = 30) -> None:
+        """Waits until it was reloaded that often."""
+        self.engine.process.wait_for(rf"(?s)(.*rivet: reloaded in [\d.]+ s\n){{{times}}}", patience)
+
+    def call(self, action: str) -> object:
+        path = f"/gateway/worker/action/{action}?{MADE}&rvt-key=main"
+        answer = httpx.post(self.engine.url + path, json={"args": []}, timeout=30).raise_for_status()
+        return answer.json()["output"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    made = Project(tmp_path_factory.mktemp("Projekt ä"))
+    made.engine.start()
+    try:
+        yield made
+    finally:
+        made.engine.kill()
+
+
+@pytest.fixture
+def before(project: Project) -> int:
+    """How often it was reloaded before the test."""
+    project.engine.process.wait_for("Ctrl-C")
+    return project.reloads
+
+
+# -- what a save brings in ---------------------------------------------------------------------------------
+
+
+def test_a_save_brings_in_the_new_code(project: Project, before: int) -> None:
+    pid = project.call("pid")
+    project.write("registry.py", project.version(2))
+    project.reloaded(before + 1)
+    assert project.call("version") == 2
+    assert project.call("pid") != pid
+
+
+def test_a_file_that_takes_the_place_of_another_is_a_save(project: Project, before: int) -> None:
+    project.replace("registry.py", project.version(3))
+    project.reloaded(before + 1)
+    assert project.call("version") == 3
+
+
+def test_a_submodule_of_a_package_is_watched(project: Project, before: int) -> None:
+    project.write("shop/prices.py", "PRICE = 2\n")
+    project.reloaded(before + 1)
+    assert project.call("price") == 2
+
+
+def test_a_module_that_a_save_imports_is_watched_from_then_on(project: Project, before: int) -> None:
+    project.write("shop/rates.py", "RATE = 3\n")
+    project.write("shop/prices.py", "from .rates import RATE as PRICE\n")
+    project.reloaded(before + 1)
+    assert project.call("price") == 3
+    project.write("shop/rates.py", "RATE = 4\n")
+    project.reloaded(before + 2)
+    assert project.call("price") == 4
+
+
+def test_a_module_that_code_imports_while_it_runs_is_watched(project: Project, before: int) -> None:
+    assert project.call("late") == "early"
+    time.sleep(1.5)  # it is looked for once a second
+    project.write("later.py", "VALUE = 'late'\n")
+    project.reloaded(before + 1)
+    assert project.call("late") == "late"
+
+
+def test_an_exception_of_an_edited_module_is_still_caught(project: Project, before: int) -> None:
+    """H32: nothing of the old modules is left, so there are no two classes of one name."""
+    assert project.call("caught") == "one"
+    project.write("errors.py", "class Boom(Exception):\n    edited = True\n")
+    project.reloaded(before + 1)
+    assert project.call("caught") == "one"
+
+
+def test_five_saves_at_once_leave_one_child_with_the_last(project: Project, before: int) -> None:
+    """H31."""
+    for version in range(11, 16):
+        project.write("registry.py", project.version(version))
+        time.sleep(0.06)
+    deadline = time.monotonic() + 30
+    while project.call("version") != 15:
+        assert time.monotonic() < deadline
+    project.reloaded(before + 1)
+    children = Path(f"/proc/{project.engine.process.popen.pid}/task").glob("*/children")
+    serving = [pid for each in children for pid in each.read_text().split() if holds_journal(pid)]
+    assert serving == [str(project.call("pid"))]
+
+
+def holds_journal(pid: str) -> bool:
+    return any(str(fd.readlink()).endswith("journal.db") for fd in Path(f"/proc/{pid}/fd").iterdir())
+
+
+# -- what a save never breaks ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_save_leaves_the_last_good_code(project: Project, before: int, kind: str) -> None:
+    """H29."""
+    source, told = BROKEN[kind]
+    version, pid = project.call("version"), project.call("pid")
+    heard = len(project.engine.output)
+    project.write("registry.py", source)
+    project.engine.process.wait_for(
+        rf"(?s)^.{{{heard}}}.*waiting for the next save; the last good code goes on"
+    )
+    shown = project.engine.output[heard:]
+    assert told in shown and "/rivetpy/" not in shown, "only the user's own frames"
+    assert (project.call("version"), project.call("pid")) == (version, pid)
+    assert project.reloads == before
+
+
+def test_the_save_after_a_broken_one_is_taken(project: Project, before: int) -> None:
+    project.write("registry.py", project.version(16))
+    project.reloaded(before + 1)
+    assert project.call("version") == 16
+
+
+def test_an_import_that_hangs_is_named_and_the_next_save_replaces_it(project: Project, before: int) -> None:
+    project.write("registry.py", "import time\ntime.sleep(600)\n")
+    project.engine.process.wait_for(r"being imported for a while now, at registry.py:2; the last good code")
+    assert project.call("version")
+    project.write("registry.py", project.version(20))
+    project.reloaded(before + 1)
+    assert project.call("version") == 20
+
+
+def test_a_missing_module_mends_it_once_it_is_there(project: Project, before: int) -> None:
+    project.write("registry.py", project.version(21, "\nfrom fresh.part import VALUE\n"))
+    project.engine.process.wait_for(r"No module named 'fresh'(?s:.*)last good code goes on")
+    project.write("fresh/part.py", "VALUE = 1\n")
+    project.reloaded(before + 1)
+    assert project.call("version") == 21
+
+
+def test_a_child_that_dies_over_broken_code_waits_for_the_next_save(project: Project, before: int) -> None:
+    pid = project.call("pid")
+    project.write("helper.py", "1 / 0\n")
+    project.engine.process.wait_for(r"helper.py(?s:.*)last good code goes on")
+    assert isinstance(pid, int)
+    os.kill(pid, signal.SIGKILL)
+    project.engine.process.wait_for("waiting for the next save; requests wait")
+    project.write("helper.py", FILES["helper.py"])
+    assert project.call("caught") == "one"
+
+
+# -- what is no save ---------------------------------------------------------------------------------------
+
+
+def test_data_beside_the_registry_is_no_save(project: Project, before: int) -> None:
+    """H30: the journal and what steps write lie in the watched folder."""
+    bodies = "".join(f"{n}\n" for n in range(200))
+    project.engine.rivet("send", "jobs", "--file", "-", stdin=bodies)
+    deadline = time.monotonic() + 60
+    while json.loads(project.engine.rivet("state", "worker"))["done"][-1:] != [199]:
+        assert time.monotonic() < deadline
+    project.write("unrelated.py", "1 / 0\n")
+    (project.folder / "shop" / "notes.txt").write_text("no source")
+    time.sleep(1.5)
+    assert json.loads(project.engine.rivet("state", "worker"))["done"] == list(range(200))
+    assert project.reloads == before

@@ -1,0 +1,387 @@
+"""When `rivet dev` imports the code anew, and which of its children has the data: without a process or a clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rivetpy.cli import supervisor as supervising
+from rivetpy.cli.hints import Wished
+from rivetpy.cli.launch import Launch, Order, Report
+from rivetpy.cli.problems import StartProblem
+from rivetpy.cli.process import Stage, after_order, after_report
+from rivetpy.cli.saves import LONGEST, QUIET, Saves
+from rivetpy.cli.supervisor import GRACE, Supervisor
+from rivetpy.config import RegistryRef
+
+LONG_AGO = time.time() - 1000
+
+
+# -- which files, and when ---------------------------------------------------------------------------------
+
+
+def saves(folder: Path, *names: str) -> Saves:
+    """An import of these files has begun."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    watched = Saves()
+    watched.begin(time.time_ns())
+    watched.watch(str(folder / name) for name in names)
+    watched.look(0)
+    assert watched.due(0) is None
+    return watched
+
+
+def test_a_save_is_due_after_a_moment_of_quiet(tmp_path: Path) -> None:
+    watched = saves(tmp_path, "a.py", "b.py")
+    (tmp_path / "a.py").write_text("x = 1")
+    watched.look(10)
+    assert watched.due(10) == pytest.approx(QUIET)
+    (tmp_path / "b.py").write_text("x = 1")
+    watched.look(10 + QUIET / 2)
+    assert watched.due(10 + QUIET) == pytest.approx(QUIET / 2)
+    assert watched.due(10 + 2 * QUIET) == 0 and watched.waiting_since == 10
+
+
+def test_saves_without_quiet_are_due_in_the_end(tmp_path: Path) -> None:
+    watched = saves(tmp_path, "a.py")
+    now = 10.0
+    while watched.due(now) != 0:
+        watched.note(now)
+        now += QUIET / 2
+    assert now == pytest.approx(10 + LONGEST, abs=QUIET)
+
+
+def test_a_save_during_an_import_counts_for_the_next(tmp_path: Path) -> None:
+    watched = saves(tmp_path, "a.py")
+    (tmp_path / "a.py").write_text("x = 1")
+    watched.look(10)
+    watched.begin(time.time_ns())
+    assert watched.due(11) is None
+    (tmp_path / "a.py").write_text("x = 2")
+    watched.look(12)
+    assert watched.due(13) == 0
+
+
+def replace(path: Path) -> None:
+    path.with_suffix(".tmp").write_text("")
+    path.with_suffix(".tmp").rename(path)
+
+
+@pytest.mark.parametrize("change", [Path.unlink, replace, lambda path: path.write_text("x = 1")])
+def test_every_way_to_save_is_seen(tmp_path: Path, change: object) -> None:
+    watched = saves(tmp_path, "a.py")
+    change(tmp_path / "a.py")  # type: ignore[operator]
+    watched.look(1)
+    assert watched.due(2) == 0
+
+
+def test_what_was_not_imported_does_not_count(tmp_path: Path) -> None:
+    watched = saves(tmp_path, "a.py")
+    for name in ("b.py", "a.pyc", "data/journal.db", "app.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    watched.look(1)
+    assert watched.due(2) is None
+
+
+def test_a_module_that_was_saved_while_it_was_imported_counts(tmp_path: Path) -> None:
+    """It is only known after the import, and may have been read before the save."""
+    watched = saves(tmp_path, "a.py", "old.py")
+    (tmp_path / "new.py").write_text("")
+    os.utime(tmp_path / "new.py", (time.time() + 5, time.time() + 5))
+    watched.watch([str(tmp_path / "a.py"), str(tmp_path / "old.py")])
+    watched.look(1)
+    assert watched.due(2) is None
+    watched.watch([str(tmp_path / "a.py"), str(tmp_path / "new.py")])
+    watched.look(3)
+    assert watched.due(4) == 0
+
+
+def test_both_ends_of_a_link_count(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "a.py", tmp_path / "a.py"
+    target.write_text("")
+    (tmp_path / "real" / "b.py").write_text("")
+    link.symlink_to(target)
+    watched = Saves()
+    watched.begin(time.time_ns())
+    watched.watch([str(link)], since_ns=time.time_ns() + 10**12)
+    assert watched.files == {str(link), str(target)}
+    link.unlink()
+    link.symlink_to(tmp_path / "real" / "b.py")
+    watched.look(1)
+    assert watched.due(2) == 0
+    watched.begin(time.time_ns())
+    target.write_text("x = 1")
+    watched.look(3)
+    assert watched.due(4) == 0
+
+
+@pytest.mark.parametrize("added", ["fresh.py", "fresh/part.py"])
+def test_a_new_file_counts_after_an_import_that_failed(tmp_path: Path, added: str) -> None:
+    watched = saves(tmp_path, "a.py")
+    watched.watch(watched.files, [str(tmp_path)])
+    for name in (".git/x.py", "__pycache__/x.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("")
+    watched.look(1)
+    assert watched.due(2) is None
+    (tmp_path / added).parent.mkdir(exist_ok=True)
+    (tmp_path / added).write_text("")
+    watched.look(3)
+    assert watched.due(4) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [
+        ("templates/a/b.html", True),
+        ("rules.yaml", True),
+        ("conf/x.toml", True),
+        ("conf/deep/x.toml", True),
+        ("conf/x.ini", False),
+        ("other.yaml", False),
+        ("templates/.git/index", False),
+        ("templates/__pycache__/a.pyc", False),
+        ("templates/venv/a.html", False),
+        ("templates/data/x.html", False),
+        ("templates/app.log", False),
+        ("templates/cache.db-wal", False),
+    ],
+)
+def test_what_is_watched_by_wish(tmp_path: Path, path: str, counts: bool) -> None:
+    wished = Wished(
+        ["templates", str(tmp_path / "rules.yaml"), "conf/*.toml"], tmp_path, tmp_path / "templates" / "data"
+    )
+    assert wished.roots == {str(tmp_path / name) for name in ("templates", "rules.yaml", "conf")}
+    assert wished.filter()(2, str(tmp_path / path)) is counts
+
+
+# -- which child has the data ------------------------------------------------------------------------------
+
+
+class FakeChild:
+    """A child that does what the test says."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.registry = launch.registry
+        self.stage = Stage.WARM
+        self.refused = False
+        self.saved_at: float | None = None
+        self.started = 0.0
+        self.done: list[str] = []
+        self.code: int | None = None
+
+    def order(self, order: Order) -> None:
+        self.stage = after_order(self.stage, order)
+        self.done.append(order.name.lower())
+
+    def end(self) -> None:
+        self.done.append("end")
+
+    def kill(self) -> None:
+        self.done.append("kill")
+
+    def close(self) -> int:
+        self.done.append("close")
+        return -9 if self.code is None else self.code
+
+
+class FakeReloading:
+    """Saves that the test makes."""
+
+    def __init__(self) -> None:
+        self.saves = Saves()
+
+    def heard(self, report: Report) -> None: ...
+    def look(self, now: float) -> None: ...
+    def patience(self, now: float) -> float:
+        return 1.0
+
+    def relocated(self, launch: Launch) -> Launch:
+        return launch
+
+
+class Play:
+    """A supervisor with fake children, and what it said."""
+
+    def __init__(self, tmp_path: Path, *, reload: bool = True) -> None:
+        ref = RegistryRef(tmp_path / "registry.py", tmp_path, "registry", None)
+        launch = Launch(ref, tmp_path, "disk", False, "info", False, 3, 4, 5, 6)
+        self.children: list[FakeChild] = []
+        self.reloading = FakeReloading() if reload else None
+        self.supervisor = Supervisor(launch, lambda actors: None, self.reloading, self.make)  # type: ignore[arg-type]
+        self.supervisor.bring()
+
+    def make(self, launch: Launch) -> FakeChild:
+        self.children.append(FakeChild(launch))
+        return self.children[-1]
+
+    def save(self, now: float) -> None:
+        assert self.reloading is not None
+        self.reloading.saves.note(now)
+        self.supervisor.passed(now + QUIET)
+
+    def report(self, child: FakeChild, *kinds: str, now: float = 0) -> None:
+        for kind in kinds:
+            report: Report = {kind: {}, "detail": "", "files": []}
+            child.stage = after_report(child.stage, report)
+            self.supervisor.heard(child, report, now)  # type: ignore[arg-type]
+
+    def end(self, child: FakeChild, code: int, now: float = 0) -> None:
+        child.code = code
+        self.supervisor.ended(child, now)  # type: ignore[arg-type]
+
+    def serve(self, child: FakeChild) -> None:
+        self.report(child, "imported", "checked", "ready")
+        assert self.supervisor.serving is child and child.stage is Stage.SERVING  # type: ignore[comparison-overlap]
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    lines: list[str] = []
+    monkeypatch.setattr(supervising, "say_plainly", lines.append)
+    yield lines
+
+
+@pytest.fixture
+def play(tmp_path: Path, said: list[str]) -> Play:
+    return Play(tmp_path)
+
+
+def test_the_first_child_gets_the_data_at_once(play: Play) -> None:
+    (first,) = play.children
+    play.serve(first)
+    assert first.done == ["import", "go", "speak"]
+
+
+def test_the_next_child_gets_the_data_when_the_last_one_is_gone(play: Play, said: list[str]) -> None:
+    first = play.children[0]
+    play.serve(first)
+    play.save(5)
+    second = play.children[1]
+    assert second.done == ["import"] and first.done[-1] == "speak"
+    play.report(second, "imported", "checked")
+    assert first.stage is Stage.LEAVING and second.stage is Stage.STANDING_BY
+    play.end(first, 0)
+    assert second.done == ["import", "go"]
+    play.report(second, "ready", now=5.4)
+    assert said == ["rivet: reloaded in 0.40 s"]
+    assert play.supervisor.spare is play.children[2]  # type: ignore[comparison-overlap]
+
+
+def test_a_save_during_an_import_replaces_it(play: Play) -> None:
+    play.serve(play.children[0])
+    play.save(5)
+    play.save(6)
+    assert play.children[1].done == ["import", "kill", "close"]
+    assert play.children[2].done == ["import"]
+
+
+def test_a_save_while_the_data_changes_hands_waits(play: Play) -> None:
+    first = play.children[0]
+    play.serve(first)
+    play.save(5)
+    second = play.children[1]
+    play.report(second, "imported", "checked")
+    play.save(6)
+    assert len(play.children) == 2
+    play.end(first, 0)
+    play.supervisor.passed(7)
+    assert play.children[2].done == ["import"] and second.stage is Stage.OPENING
+    play.report(play.children[2], "imported", "checked")
+    assert second.stage is Stage.OPENING, "it can't leave before it serves"
+    play.report(second, "ready")
+    assert second.stage is Stage.LEAVING
+
+
+@pytest.mark.parametrize("report", [True, False], ids=["said", "died"])
+def test_a_broken_save_changes_nothing(play: Play, said: list[str], report: bool) -> None:
+    first = play.children[0]
+    play.serve(first)
+    play.save(5)
+    if report:
+        play.report(play.children[1], "failed")
+    play.end(play.children[1], 3)
+    assert said[-1] == "rivet: waiting for the next save; the last good code goes on"
+    assert len(said) == 2 and first.stage is Stage.SERVING
+    play.save(6)
+    assert play.children[2].done == ["import"], "the one that was prepared"
+
+
+def test_a_child_that_dies_is_replaced_after_a_pause_or_a_save(play: Play, said: list[str]) -> None:
+    play.serve(play.children[0])
+    play.end(play.children[0], -9, now=10)
+    assert "was killed by SIGKILL; nothing is lost, it starts again in 0.25 s" in said[-1]
+    play.supervisor.passed(10.2)
+    assert len(play.children) == 1 and play.supervisor.patience(10.2) == pytest.approx(0.05)
+    play.supervisor.passed(10.3)
+    play.serve(play.children[1])
+    assert said[-1] == "rivet: the engine runs again"
+    play.end(play.children[1], 7, now=11)
+    assert said[-1].endswith("it starts again in 0.5 s")
+    play.save(11)
+    play.serve(play.children[2])
+
+
+def test_a_child_that_dies_while_the_next_one_comes_is_not_replaced_twice(play: Play) -> None:
+    play.serve(play.children[0])
+    play.save(5)
+    play.end(play.children[0], -11, now=6)
+    play.supervisor.passed(20)
+    assert len(play.children) == 2
+    play.serve(play.children[1])
+
+
+def test_broken_code_after_a_death_waits_for_a_save(play: Play, said: list[str]) -> None:
+    play.serve(play.children[0])
+    play.end(play.children[0], -9, now=10)
+    play.supervisor.passed(11)
+    play.report(play.children[1], "failed")
+    play.end(play.children[1], 3, now=12)
+    assert said[-1] == "rivet: waiting for the next save; requests wait"
+    play.supervisor.passed(1000)
+    assert not play.supervisor.over and play.supervisor.coming is None
+    play.save(1001)
+    play.serve(play.children[2])
+
+
+@pytest.mark.parametrize("reload", [True, False])
+def test_a_start_that_fails_ends_it(tmp_path: Path, said: list[str], reload: bool) -> None:
+    play = Play(tmp_path, reload=reload)
+    play.report(play.children[0], "failed")
+    play.end(play.children[0], 3)
+    assert play.supervisor.over and isinstance(play.supervisor._failure, StartProblem) and not said
+
+
+def test_a_child_that_does_not_leave_in_time_is_killed(play: Play, said: list[str]) -> None:
+    play.serve(play.children[0])
+    play.save(5)
+    play.report(play.children[1], "imported", "checked", now=6)
+    play.supervisor.passed(6 + GRACE)
+    assert play.children[0].done[-1] == "kill" and "is killed; nothing is lost" in said[-1]
+    play.end(play.children[0], -9)
+    assert play.children[1].done[-1] == "go"
+
+
+def test_ctrl_c_ends_all_and_the_one_with_the_data_in_good_order(play: Play) -> None:
+    first = play.children[0]
+    play.serve(first)
+    play.save(5)
+    play.supervisor.asked(6)
+    assert first.done[-1] == "end" and play.children[1].done[-1] == "kill"
+    play.end(play.children[1], -9)
+    play.save(7)
+    assert not play.supervisor.over and len(play.children) == 2
+    play.supervisor.asked(8)
+    assert first.done[-1] == "kill"
+    play.end(first, -9)
+    assert play.supervisor.over
