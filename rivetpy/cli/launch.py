@@ -29,6 +29,8 @@ class Launch:
     orders_fd: int
     #: Takes the child's reports, a JSON object a line.
     report_fd: int
+    #: Two sockets over which a child that leaves hands its idle connections to the next one: to write, to read.
+    handover_fds: tuple[int, int]
 
     def to_argument(self) -> str:
         """The task as a command-line argument."""
@@ -42,12 +44,13 @@ class Launch:
         fields = json.loads(text)
         ref = fields.pop("registry")
         registry = RegistryRef(Path(ref["path"]), Path(ref["root"]), ref["module"], ref["attribute"])
-        return cls(registry, Path(fields.pop("data_dir")), **fields)
+        handover = tuple(fields.pop("handover_fds"))
+        return cls(registry, Path(fields.pop("data_dir")), handover_fds=handover, **fields)
 
     @property
     def fds(self) -> tuple[int, ...]:
         """What the child inherits."""
-        return self.socket_fd, self.lock_fd, self.orders_fd, self.report_fd
+        return self.socket_fd, self.lock_fd, self.orders_fd, self.report_fd, *self.handover_fds
 
 
 class Order(enum.Enum):

@@ -28,6 +28,7 @@ from rivetpy.config import (
     loaded_folders,
 )
 from rivetpy.engine.app import create_app
+from rivetpy.engine.handover import Handover
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
 from rivetpy.registry import Registry
@@ -100,7 +101,13 @@ async def _serve(
     loop = asyncio.get_running_loop()
     stop, started = asyncio.Event(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    orders.on_leave(lambda: loop.call_soon_threadsafe(stop.set))
+    handover = Handover(*(socket.socket(fileno=file) for file in launch.handover_fds))
+
+    def leave() -> None:
+        handover.leaving = True
+        stop.set()
+
+    orders.on_leave(lambda: loop.call_soon_threadsafe(leave))
     store = SqliteStore.open(launch.data_dir / DATABASE, Durability(launch.durability))
     listener = socket.socket(fileno=launch.socket_fd)
     host = Host(
@@ -123,7 +130,7 @@ async def _serve(
     watchdog = Watchdog()
     ready = asyncio.create_task(_report_files(started, report))
     try:
-        await serve(app, listener, REQUEST_GRACE, stop=stop, started=started)
+        await serve(app, listener, REQUEST_GRACE, stop=stop, started=started, handover=handover)
     finally:
         ready.cancel()
         watchdog.end()

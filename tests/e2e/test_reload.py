@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +30,7 @@ VERSION = 1
 async def work(step, n):
     pathlib.Path(__file__).with_name("out.json").write_text(str(n))
     step.state["done"].append(n)
+    step.state["versions"].append(VERSION)
 
 async def iteration(loop):
     message = await loop.queue.next("wait")
@@ -47,7 +50,7 @@ def late(c):
     return later.VALUE
 
 worker = actor(
-    state={"done": []}, queues={"jobs": queue()}, run=workflow(run),
+    state={"done": [], "versions": []}, queues={"jobs": queue()}, run=workflow(run),
     actions={
         "version": lambda c: VERSION, "pid": lambda c: os.getpid(), "price": lambda c: PRICE,
         "caught": caught, "late": late,
@@ -106,6 +109,9 @@ class Project:
         path = f"/gateway/worker/action/{action}?{MADE}&rvt-key=main"
         answer = httpx.post(self.engine.url + path, json={"args": []}, timeout=30).raise_for_status()
         return answer.json()["output"]
+
+    def send(self, body: str) -> None:
+        self.engine.rivet("send", "jobs", json.dumps(body), "--key", "load")
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +196,55 @@ def test_five_saves_at_once_leave_one_child_with_the_last(project: Project, befo
 
 def holds_journal(pid: str) -> bool:
     return any(str(fd.readlink()).endswith("journal.db") for fd in Path(f"/proc/{pid}/fd").iterdir())
+
+
+class Sender(threading.Thread):
+    """Sends one number after the other, over one connection or a new one each time, until told to stop."""
+
+    def __init__(self, url: str, name: str, keep: bool) -> None:
+        super().__init__()
+        self.url = f"{url}/gateway/worker/queue/jobs?{MADE}&rvt-key=load"
+        self.name, self.keep = name, keep
+        self.sent: list[str] = []
+        self.failed: list[object] = []
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        client = httpx.Client(timeout=60)
+        while not self.ended.wait(0.002):
+            body = f"{self.name} {len(self.sent)}"
+            try:
+                client.post(self.url, json={"body": body, "wait": False}).raise_for_status()
+            except httpx.HTTPError as error:
+                self.failed.append(error)
+            self.sent.append(body)
+            if not self.keep:
+                client.close()
+                client = httpx.Client(timeout=60)
+        client.close()
+
+
+def test_saves_under_load_lose_nothing(project: Project, before: int) -> None:
+    """Senders never see an error, no message is lost or handled twice, and the last version wins."""
+    senders = [Sender(project.engine.url, f"s{n}", keep=n != 0) for n in range(4)]
+    for sender in senders:
+        sender.start()
+    try:
+        for n in range(5):
+            project.write("registry.py", project.version(30 + n))
+            project.reloaded(before + n + 1)
+    finally:
+        for sender in senders:
+            sender.ended.set()
+            sender.join()
+    assert not [error for sender in senders for error in sender.failed]
+    project.send("the end")
+    deadline = time.monotonic() + 60
+    while "the end" not in (state := json.loads(project.engine.rivet("state", "worker", "load")))["done"]:
+        assert time.monotonic() < deadline
+    handled = Counter(state["done"])
+    assert handled == Counter([*(body for sender in senders for body in sender.sent), "the end"])
+    assert state["versions"] == sorted(state["versions"]) and state["versions"][-1] == 34
 
 
 # -- what a save never breaks ------------------------------------------------------------------------------
