@@ -84,6 +84,7 @@ class Management:
                 "metadata": {
                     "queues": sorted(definition.queues),
                     "actions": sorted(definition.actions),
+                    "events": sorted(definition.events),
                     "workflow": definition.has_workflow,
                 }
             }

@@ -34,7 +34,7 @@ def actors(
 
     Newest first: status, queue, journal, what each waits for and when it wakes next.
 
-    Example: rivet actors workflowCounter --limit 20
+    Example: rivet actors counter --limit 20
     """
     import sys
     from itertools import chain
