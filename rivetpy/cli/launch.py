@@ -56,7 +56,9 @@ class Launch:
 class Order(enum.Enum):
     """What the parent tells a child, a byte each."""
 
-    #: Import the registry as it is now, and check it.
+    #: When you have imported, see which running workflows the code would break.
+    CHECK = b"c"
+    #: Import the registry as it is now.
     IMPORT = b"i"
     #: The data is yours: open it and serve.
     GO = b"g"
@@ -67,7 +69,8 @@ class Order(enum.Enum):
 
 
 #: A report is one of: ``{"imported": actors, "files": […]}`` (the user's code is there, and these are its files),
-#: ``{"checked": true}`` (it may have the data), ``{"ready": true}`` (it serves),
+#: ``{"checked": {"broken": […], "count": n, "whole": bool}}`` (it may have the data; which running workflows would
+#: break, and whether there was time for all of them), ``{"ready": true}`` (it serves),
 #: ``{"files": […], "since": ns}`` (imported later, after this moment),
 #: ``{"stuck": "file:line"}`` (where an import is that takes long),
 #: ``{"failed": message, "detail": lines, "files": […], "folders": […]}`` (it can't start, and would not the next

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from rivetpy.cli.eventlog import EventLog, set_up_logging
 from rivetpy.cli.launch import Launch, Order, Report, actors_report
 from rivetpy.cli.orders import Orders
+from rivetpy.cli.prechecking import NOT_CHECKED, precheck
 from rivetpy.cli.watchdog import Watchdog, users_line
 from rivetpy.config import (
     ACTOR_FILES,
@@ -56,7 +57,7 @@ def serve_registry(launch: Launch, stdout: int, report: Reporter, orders: Orders
     set_up_logging(launch.log_level)
     actors = {name: (list(a.queues), list(a.actions)) for name, a in registry.actors.items()}
     report(actors_report(actors, sorted(loaded_files())))
-    report({"checked": True})
+    report(precheck(registry, launch.data_dir) if orders.came[Order.CHECK].is_set() else NOT_CHECKED)
     orders.came[Order.GO].wait()
     events = EventLog(stdout, launch.log_level, launch.color, orders.came[Order.SPEAK])
     _run(_serve(launch, registry, events, report, orders))

@@ -8,14 +8,17 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx
 import pytest
 
 from tests.support.asgi import MADE
 from tests.support.engine import Engine
+
+T = TypeVar("T")
 
 REGISTRY = """
 import os, pathlib
@@ -109,6 +112,18 @@ class Project:
         path = f"/gateway/worker/action/{action}?{MADE}&rvt-key=main"
         answer = httpx.post(self.engine.url + path, json={"args": []}, timeout=30).raise_for_status()
         return answer.json()["output"]
+
+    def state(self, key: str) -> Any:
+        return json.loads(self.engine.rivet("state", "worker", key))
+
+    def history(self, key: str) -> str:
+        return self.engine.rivet("history", "worker", key, "--json")
+
+    def until(self, look: Callable[[], T], so: Callable[[T], object], patience: float = 60) -> T:
+        deadline = time.monotonic() + patience
+        while not so(told := look()):
+            assert time.monotonic() < deadline, told
+        return told
 
     def send(self, body: str) -> None:
         self.engine.rivet("send", "jobs", json.dumps(body), "--key", "load")
@@ -298,6 +313,42 @@ def test_a_child_that_dies_over_broken_code_waits_for_the_next_save(project: Pro
     project.engine.process.wait_for("waiting for the next save; requests wait")
     project.write("helper.py", FILES["helper.py"])
     assert project.call("caught") == "one"
+
+
+SLOW = """
+async def iteration(loop):
+    message = await loop.queue.next("wait")
+    await loop.step("RENAMED", work, message.body)
+    await loop.queue.next("rest", names=["more"])
+"""
+
+
+def test_workflows_that_an_edit_breaks_are_named_and_pause_until_it_fits(
+    project: Project, before: int
+) -> None:
+    """H05: nothing is written for them, however often they wake; the others go on."""
+    good = project.version(40).replace('"jobs": queue()', '"jobs": queue(), "more": queue()')
+    good = good.replace("async def run(ctx)", SLOW.replace("RENAMED", "work") + "\nasync def run(ctx)")
+    broken = good.replace('loop.step("work", work', 'loop.step("renamed", work')
+    project.write("registry.py", good)
+    project.reloaded(before + 1)
+    project.engine.rivet("send", "jobs", "1", "--key", "broken")
+    history = project.until(lambda: project.history("broken"), lambda told: "rest" in told)
+    for n in range(2):
+        heard = len(project.engine.output)
+        project.write("registry.py", broken + "\n" * n)
+        project.reloaded(before + 2 + n)
+        shown = project.engine.output[heard:]
+        assert "worker broken diverges at 'loop/~0/renamed': the code asks for a new step 'renamed'" in shown
+        assert "registry.py:" in shown and "they pause until a save that fits" in shown
+    assert project.history("broken") == history, "nothing is written"
+    project.engine.rivet("send", "jobs", "2", "--key", "other")
+    project.until(lambda: project.state("other"), lambda told: told["done"] == [2])
+    project.write("registry.py", good)
+    project.reloaded(before + 4)
+    project.engine.rivet("send", "more", "3", "--key", "broken")
+    project.engine.rivet("send", "jobs", "4", "--key", "broken")
+    project.until(lambda: project.state("broken"), lambda told: told["done"] == [1, 4])
 
 
 # -- what is no save ---------------------------------------------------------------------------------------
