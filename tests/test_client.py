@@ -231,8 +231,8 @@ def test_the_plain_transport(engine: Live) -> None:
         assert transport.run(requests.metadata())["runtime"] == "engine"
 
 
-def test_a_token_is_carried_in_all_its_places() -> None:
-    with live(registry(), token="to/k en") as engine:
+def test_a_token_is_carried_in_all_its_places(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"), live(registry(), token="to/k en") as engine:
         endpoint = engine.url.replace("http://", "http://:to%2Fk%20en@")
 
         async def main() -> None:
@@ -240,11 +240,15 @@ def test_a_token_is_carried_in_all_its_places() -> None:
                 handle = client.counter.get_or_create("x")
                 assert await handle.add(1) == 1
                 assert await client.counter.get_for_id(await handle.resolve()).add(1) == 2
+                async with handle.connect() as conn:
+                    assert await conn.add(1) == 3
             async with create_client(engine.url) as client:
-                error = await failing(client.counter.get("x").add(1))
-                assert (error.group, error.code) == ("auth", "forbidden")
+                for refused in (client.counter.get("x").add(1), client.counter.get("x").connect().opened()):
+                    error = await failing(refused)
+                    assert (error.group, error.code) == ("auth", "forbidden")
 
         asyncio.run(main())
+    assert "k en" not in caplog.text and "k+en" not in caplog.text and "k%20en" not in caplog.text
 
 
 def test_what_few_need_is_imported_by_those_who_do() -> None:
