@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import gc
 import subprocess
 import sys
 from collections.abc import Coroutine, Iterator
@@ -203,6 +204,15 @@ def test_names_of_python_itself_are_no_actions(engine: Live) -> None:
                 thing.__wrapped__  # noqa: B018
 
     using(engine, use)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore:loop is closed:ResourceWarning")
+def test_a_client_may_outlive_its_loop(engine: Live) -> None:
+    client = create_client(engine.url)
+    counter = client.counter.get_or_create("loops")
+    assert [asyncio.run(counter.add(1)) for _ in range(3)] == [1, 2, 3]
+    asyncio.run(client.close())
+    gc.collect()
 
 
 def test_other_encodings_are_refused() -> None:
