@@ -62,6 +62,44 @@ H24  common types come back as others:
      test_codec.test_every_value_of_the_table_comes_back
 H25  a value that cannot be stored hangs the run:
      test_step.test_a_result_that_cannot_be_kept_fails_at_once_and_says_where
+H26  a torn end or a damaged middle of the journal:
+     test_sqlite.test_damage_inside_is_named_when_it_is_met
+H26  a torn end stops recovery or hides the next record:
+     crash.test_torn.test_a_torn_end_costs_what_was_torn_and_nothing_else
+H27  two servers on one data directory:
+     e2e.test_dev.test_a_data_directory_in_use
+H28  a data directory that cannot be written:
+     e2e.test_dev.test_a_data_directory_that_can_not_be
+H28  a home that cannot be:
+     e2e.test_dev.test_a_home_that_can_not_be
+H29  a syntax error ends the server:
+     e2e.test_reload.test_a_broken_save_leaves_the_last_good_code
+H30  data beside the code restarts the server:
+     e2e.test_reload.test_data_beside_the_registry_is_no_save
+H31  old and new code side by side:
+     e2e.test_reload.test_five_saves_at_once_leave_one_child_with_the_last
+H32  objects from before the reload:
+     e2e.test_reload.test_an_exception_of_an_edited_module_is_still_caught
+H33  the port is taken:
+     e2e.test_dev.test_a_port_that_is_taken
+H34  what a registry prints is mixed into results:
+     test_cli_every.test_debug_noise_of_a_registry_is_no_answer
+H34  an interrupt is shown as an error:
+     e2e.test_dev.test_an_interrupt_ends_a_waiting_command_with_130
+H35  output that cannot be piped:
+     test_cli_every.test_a_closed_pipe_ends_every_command_quietly
+H35  lists that no program can read:
+     test_cli_every.test_json_keeps_to_its_schema
+H36  the database is locked for several writers:
+     e2e.test_senders.test_several_processes_send_while_others_look
+H37  the store of another version:
+     e2e.test_dev.test_a_journal_of_a_newer_format
+H38  calls while an actor goes to sleep:
+     test_leaving.test_calls_come_through_while_the_actor_goes_to_sleep_again_and_again
+H39  text of users is obeyed by the terminal:
+     test_cli_every.test_hostile_text_is_printed_literally
+H40  the simplest path fails out of the box:
+     e2e.test_wheel.test_the_quick_start_from_a_wheel_in_an_empty_place
 """
 
 from __future__ import annotations
@@ -83,13 +121,13 @@ from rivetpy.workflow import Loop
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import Died, World, until
 
-TABLE = re.findall(r"^(H\d\d)  .+:\n     (test_\w+)\.(test_\w+)$", __doc__ or "", re.MULTILINE)
+TABLE = re.findall(r"^(H\d\d)  .+:\n     ((?:\w+\.)?test_\w+)\.(test_\w+)$", __doc__ or "", re.MULTILINE)
 
 
 def test_each_case_has_a_test() -> None:
-    assert {number for number, _, _ in TABLE} == {f"H{number:02}" for number in range(1, 26)}
+    assert {number for number, _, _ in TABLE} == {f"H{number:02}" for number in range(1, 41)}
     for number, module, name in TABLE:
-        source = (Path(__file__).parent / f"{module}.py").read_text()
+        source = (Path(__file__).parent / f"{module.replace('.', '/')}.py").read_text()
         assert f"\ndef {name}(" in source, f"{number}: {module}.{name} is not there"
 
 

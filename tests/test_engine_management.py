@@ -40,7 +40,7 @@ def test_what_the_engine_is() -> None:
             assert metadata["version"] == rivetpy.__version__
             assert metadata["dataDir"] == "/data"
             assert metadata["actorNames"]["plain"] == {
-                "metadata": {"queues": [], "actions": ["ping"], "workflow": False}
+                "metadata": {"queues": [], "actions": ["ping"], "events": [], "workflow": False}
             }
             assert metadata["actorNames"]["counter"]["metadata"]["queues"] == ["idle", "jobs", "stop"]
             assert "clientEndpoint" not in metadata

@@ -420,3 +420,41 @@ def test_what_was_done_after_a_crash_is_undone_before_what_branches_did() -> Non
         assert done[0] == "undo later" and len(done) == len(names) + 1, cut
         cut += 1
     assert cut > len(names)
+
+
+@pytest.mark.parametrize("always_replay", [False, True], ids=["warm", "replay"])
+def test_a_handler_that_kills_the_engine_is_given_up_and_begins_anew_with_a_recover(
+    always_replay: bool,
+) -> None:
+    starts: list[int] = []
+    deadly = [True]
+
+    async def undo_deadly(step: Any, output: str) -> None:
+        starts.append(step.attempt)
+        if deadly:
+            await asyncio.sleep(1e6)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.rollback_checkpoint("from here")
+        await add(ctx, "first")
+        await ctx.step("deadly", do, "deadly", rollback=undo_deadly)
+        await ctx.step("no", refuse)
+
+    world = world_of(flow, always_replay=always_replay)
+    for _ in range(4):
+        world.live(lambda host, actor: asyncio.sleep(1), clean=False)
+    world.live(to_the_end)
+    workflow = world.view().workflow
+    assert starts == [1, 2, 3, 4]
+    assert workflow.status == "failed" and workflow.rollback_failure.type == "EngineCrash"
+    assert "counted as attempt 4 of 4" in world.said("rollback_crashed")[-1]
+    assert "undo first" not in ran, "what was done before is left for a recover"
+    deadly.clear()
+
+    async def recover(host: Host, actor_id: str) -> None:
+        await host.recover(actor_id)
+        await to_the_end(host, actor_id)
+
+    world.live(recover)
+    assert starts == [1, 2, 3, 4, 1]
+    assert ran[-1] == "undo first" and world.view().workflow.rollback_failure is None

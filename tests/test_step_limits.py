@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import Any
 
@@ -13,6 +14,7 @@ from rivetpy.workflow import (
     StepTimeoutError,
 )
 from rivetpy.workflow.entries import Status, StepEntry
+from rivetpy.workflow.threads import Threads
 from tests.support.flows import ended, reason_of, to_the_end, world_of
 
 
@@ -105,6 +107,75 @@ def test_a_timed_out_thread_is_told_and_its_late_result_thrown_away() -> None:
         go.set()
     assert world.view().workflow.output == "went on"
     assert entry_of(world, "s").output is None
+
+
+def test_what_a_given_up_thread_still_changes_is_nobodys_state() -> None:
+    told, changed = threading.Event(), threading.Event()
+
+    def slow(step: Any) -> None:
+        state = step.state
+        state["n"] = 1
+        told.wait(20)
+        state["n"] = 99
+        changed.set()
+
+    async def flow(ctx: Any) -> Any:
+        with contextlib.suppress(StepTimeoutError):
+            await ctx.step("s", slow, timeout=0.05)
+        await ctx.sleep("nap", 1)
+        return await ctx.step("look", add_ten)
+
+    def add_ten(step: Any) -> int:
+        step.state["n"] += 10
+        return int(step.state["n"])
+
+    world = world_of(flow)
+
+    async def script(host: Any, actor: str) -> None:
+        while not entry_was_given_up(world):
+            await asyncio.sleep(0.01)
+        told.set()
+        while not changed.is_set():
+            await asyncio.sleep(0.01)
+        await to_the_end(host, actor)
+
+    def entry_was_given_up(world: Any) -> bool:
+        return bool(world.said("step_failed"))
+
+    try:
+        world.live(script)
+    finally:
+        told.set()
+    assert world.view().workflow.output == 11, "what it changed in its time rolled forward"
+    assert world.view().state["n"] == 11
+
+
+def test_stuck_bodies_leave_room_for_others() -> None:
+    go = threading.Event()
+    threads = Threads(most=4)
+
+    async def main() -> list[Any]:
+        lost: list[int] = []
+        stuck = [
+            asyncio.ensure_future(threads.run(lambda: go.wait(20), lambda: lost.append(1))) for _ in range(12)
+        ]
+        while stuck:
+            await asyncio.sleep(0.01)
+            for task in stuck[:2]:
+                task.cancel()
+            await asyncio.gather(*stuck[:2], return_exceptions=True)
+            del stuck[:2]
+        done = await asyncio.wait_for(
+            asyncio.gather(*(threads.run(lambda: 1, lambda: None) for _ in range(8))), 20
+        )
+        return [*done, len(lost)]
+
+    try:
+        result = asyncio.run(main())
+    finally:
+        go.set()
+    assert result[:8] == [1] * 8
+    assert result[8] >= 4
 
 
 # -- crashes ---------------------------------------------------------------------------------------------

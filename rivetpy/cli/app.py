@@ -30,6 +30,7 @@ from rivetpy.cli.commands import (
     sleep,
     state,
     wake,
+    watch,
 )
 from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
 from rivetpy.cli.quick import QuickCommand, QuickGroup
@@ -44,30 +45,36 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    dev.dev,
-    serve.serve,
-    send.send,
-    call.call,
-    actors.actors,
-    history.history,
-    state.state,
-    queue.queue,
-    replay.replay,
-    rewind.rewind,
-    recover.recover,
-    cancel.cancel,
-    wake.wake,
-    sleep.sleep,
-    destroy.destroy,
-    fork.fork,
-    export.export,
-    import_.import_,
-    doctor.doctor,
-    init.init,
-    completions.completions,
-):
-    app.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)
+#: Every sub-command by name, in the order of the help.
+COMMANDS = {
+    each.__name__.rstrip("_"): each
+    for each in (
+        dev.dev,
+        serve.serve,
+        send.send,
+        call.call,
+        actors.actors,
+        history.history,
+        state.state,
+        queue.queue,
+        watch.watch,
+        replay.replay,
+        rewind.rewind,
+        recover.recover,
+        cancel.cancel,
+        wake.wake,
+        sleep.sleep,
+        destroy.destroy,
+        fork.fork,
+        export.export,
+        import_.import_,
+        doctor.doctor,
+        init.init,
+        completions.completions,
+    )
+}
+for name, command in COMMANDS.items():
+    app.command(name, cls=QuickCommand)(command)
 
 
 def _version(wanted: bool) -> None:
@@ -124,6 +131,10 @@ def _guarded() -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
+        return _reader_gone()
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):  # which typer turns into this
+            raise
         return _reader_gone()
     except OSError as error:
         return _say(_os_error(error), FAILED)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rivetpy.cli.journal import Line, Node, build_tree, newest, read_lines
+from rivetpy.cli.journal import Line, Node, build_tree, read_lines
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Color
 from rivetpy.cli.source import Source
@@ -42,13 +42,12 @@ class View:
 
 def show_history(view: View, limit: int | None, full: bool) -> None:
     """Print a header and the tree, or an object a line."""
-    limit_or_many = limit or (None if full else NEWEST)
     if view.as_json:
         lines = read_lines(view.load(limit)["history"])
         print_json(lines[-limit:] if limit else lines)
         return
-    history = view.load(limit_or_many)
-    lines = newest(read_lines(history["history"]), limit_or_many)
+    history = view.load(limit or (None if full else NEWEST))
+    lines = read_lines(history["history"])
     from rivetpy.cli.outline import Wanted
     from rivetpy.cli.terminal import show
 

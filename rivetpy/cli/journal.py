@@ -158,15 +158,6 @@ def read_lines(history: JsonObject | None) -> list[Line]:
     return sorted(lines, key=lambda line: line.seq)
 
 
-def newest(lines: list[Line], limit: int | None) -> list[Line]:
-    """The last so many entries, and the frames they are in."""
-    if limit is None or len(lines) <= limit:
-        return lines
-    last = lines[-limit:]
-    scopes = {line.parts[:depth] for line in last for depth in range(1, len(line.parts))}
-    return [line for line in lines[:-limit] if line.parts in scopes] + last
-
-
 def build_tree(lines: list[Line]) -> Node:
     """The entries as a tree; children stand in the order in which they were begun."""
     root = Node("")

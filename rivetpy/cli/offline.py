@@ -12,7 +12,15 @@ from pathlib import Path
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.copy_routes import copy_json
-from rivetpy.engine.inspector import history_json, queue_json, state_json, summary_json
+from rivetpy.engine.inspector import (
+    choose,
+    history_json,
+    lines_of,
+    queue_json,
+    size_of,
+    state_json,
+    summary_json,
+)
 from rivetpy.host import archive, copying
 from rivetpy.host.archive import Archive
 from rivetpy.host.files import Files
@@ -24,8 +32,6 @@ from rivetpy.store import ActorRow, Listing, Pairs
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow import layout
-from rivetpy.workflow.entries import Entry, IterationEntry
-from rivetpy.workflow.location import ancestors
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,14 @@ class Offline:
         return _VIEWS[what](self._view(self._row(actor)))
 
     def history(self, actor: str, limit: int | None = None, since: int | None = None) -> JsonObject:
-        """The actor's journal, or its newest entries; what changed ``since`` is not known here, so all of those."""
-        view = self._view(self._row(actor))
+        """The actor's journal: all entries or the newest, or what may have changed ``since`` (epoch ms)."""
+        row = self._row(actor)
+        view = view_rows(row, self._load(row).rows, limit)
         if view.workflow is None:
             return {"size": 0} | history_json(view)
-        entries = [entry for entry in view.workflow.entries if not isinstance(entry, IterationEntry)]
-        shown = dataclasses.replace(view.workflow, entries=tuple(_newest(entries, limit)))
-        return {"size": len(entries)} | history_json(dataclasses.replace(view, workflow=shown))
+        chosen = tuple(choose(lines_of(view.workflow), limit, since))
+        shown = dataclasses.replace(view, workflow=dataclasses.replace(view.workflow, entries=chosen))
+        return {"size": size_of(view.workflow)} | history_json(shown)
 
     def export(self, actor: str) -> bytes:
         """The actor as a file, by its id."""
@@ -133,15 +140,6 @@ class Offline:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _newest(entries: list[Entry], limit: int | None) -> list[Entry]:
-    """The last so many entries, and those they are in."""
-    if limit is None or len(entries) <= limit:
-        return entries
-    newest = entries[-limit:]
-    scopes = {scope for entry in newest for scope, _ in ancestors(entry.location)}
-    return [entry for entry in entries[:-limit] if entry.location in scopes] + newest
 
 
 _VIEWS = {"state": state_json, "queue": queue_json}

@@ -32,6 +32,7 @@ def console(color: Color) -> Console:
     return Console(
         file=sys.stdout,
         force_terminal=True,
+        no_color=False,  # NO_COLOR was asked about already; --color always goes before it
         color_system="standard" if color.on() else None,
         highlight=False,
         markup=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rivetpy.cli.journal import Line, newest, read_lines
+from rivetpy.cli.journal import Line, read_lines
 from rivetpy.cli.source import Source
 from rivetpy.wire.jsonvalue import JsonObject
 
@@ -40,12 +40,11 @@ class Watch:
     def look(self, source: Source) -> Look:
         """The journal as it is now. Raises RivetError when the engine is gone."""
         history = source.history(self._actor, self._limit, self._since)
-        there = {line.location: line for line in newest(read_lines(history["history"]), self._limit)}
+        there = {line.location: line for line in read_lines(history["history"])}
         if self._since is not None:
             merged = self._known | there
-            if (
-                history["size"] - len(merged) != self._unknown
-            ):  # some went: a rewind, or a loop's old iterations
+            # Entries that are not there any more are not told: a rewind, or a loop's old iterations.
+            if history["size"] - len(merged) != self._unknown:
                 self._since = None
                 return self.look(source)
             there = merged

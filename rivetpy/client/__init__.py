@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rivetpy.client.connection import Connection
     from rivetpy.client.handles import Actors, Client, Handle
     from rivetpy.client.listeners import Events
+    from rivetpy.client.sync import SyncClient, SyncConnection, SyncHandle, create_sync_client
     from rivetpy.wire.bodies import QueueReply
+    from rivetpy.wire.encodings import EncodingName
 
-__all__ = ["Actors", "Client", "Connection", "Events", "Handle", "QueueReply", "create_client"]
-
-EncodingName = Literal["bare", "cbor", "json"]
+__all__ = [
+    "Actors",
+    "Client",
+    "Connection",
+    "EncodingName",
+    "Events",
+    "Handle",
+    "QueueReply",
+    "SyncClient",
+    "SyncConnection",
+    "SyncHandle",
+    "create_client",
+    "create_sync_client",
+]
 
 #: Loaded when first asked for: the command line uses the other transport, and has no time for asyncio.
 _LAZY = dict.fromkeys(("Actors", "Client", "Handle"), "rivetpy.client.handles") | {
     "Connection": "rivetpy.client.connection",
     "Events": "rivetpy.client.listeners",
+    "EncodingName": "rivetpy.wire.encodings",
     "QueueReply": "rivetpy.wire.bodies",
+    **dict.fromkeys(
+        ("SyncClient", "SyncConnection", "SyncHandle", "create_sync_client"), "rivetpy.client.sync"
+    ),
 }
 
 

@@ -64,7 +64,8 @@ class Connection(Addressee):
         #: The actor's id and this connection's, as of the last time it was opened.
         self.actor_id: str | None = None
         self.connection_id: str | None = None
-        self._running = asyncio.create_task(self._run())
+        self.loop = asyncio.get_running_loop()
+        self._running = self.loop.create_task(self._run())
 
     # -- what users do
 

@@ -38,8 +38,10 @@ class Client:
         return Actors(self, name)
 
     async def close(self) -> None:
-        """Close all connections."""
-        await asyncio.gather(*(connection.close() for connection in self._connections))
+        """Close all connections; those that a parent process or another loop opened are theirs."""
+        loop = asyncio.get_running_loop()
+        ours = [connection for connection in self._connections if connection.loop is loop]
+        await asyncio.gather(*(connection.close() for connection in ours))
         await self._backend.close()
 
     async def __aenter__(self) -> Self:

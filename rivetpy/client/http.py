@@ -37,6 +37,9 @@ class HttpTransport:
         self.endpoint = endpoint
         self._tls = ssl.create_default_context() if endpoint.scheme == "https" else None
         self._idle: list[_Connection] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        #: Kept by loops that this process has left, or its parent is in: closing them is not for another loop.
+        self._of_others: list[list[_Connection]] = []
 
     async def run(self, call: Call[T]) -> T:
         """Send the call, again where that is safe (wire 6.6), and return its result. Raises RivetError."""
@@ -57,6 +60,7 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Close the kept connections."""
+        self._arrive()
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
@@ -64,6 +68,7 @@ class HttpTransport:
             await connection.closed()
 
     async def _exchange(self, call: Call[T]) -> Reply:
+        self._arrive()
         connection = self._kept() or await self._connect()
         reusable = False
         try:
@@ -77,6 +82,13 @@ class HttpTransport:
             else:
                 connection.close()
         return reply
+
+    def _arrive(self) -> None:
+        """Connections belong to the loop that they were opened in."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._of_others.append(self._idle)
+            self._loop, self._idle = loop, []
 
     def _kept(self) -> _Connection | None:
         while self._idle:

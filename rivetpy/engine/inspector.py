@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from rivetpy import codec
 from rivetpy.errors import EncodeError
@@ -28,6 +30,7 @@ from rivetpy.workflow.entries import (
 )
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.location import name_of
+from rivetpy.workflow.newest import newest
 
 
 def history_json(view: ActorView) -> JsonObject:
@@ -58,6 +61,28 @@ def standing_json(view: ActorView) -> JsonObject:
 def lines_of(workflow: WorkflowView) -> list[Entry]:
     """The entries a history shows: all but those that only say where a loop came by."""
     return [entry for entry in workflow.entries if not isinstance(entry, IterationEntry)]
+
+
+def size_of(workflow: WorkflowView) -> int:
+    """How many entries a history has, also those left out."""
+    return len(lines_of(workflow)) + workflow.left_out
+
+
+def choose(entries: Sequence[Entry], limit: int | None, since: int | None) -> Sequence[Entry]:
+    """The entries asked for, in order: those that may have changed since a time, of the newest so many.
+
+    What the newest are in and what is not finished are always among them.
+    """
+    chosen = newest(entries, limit, attrgetter("location"), attrgetter("finished"))
+    return chosen if since is None else [entry for entry in chosen if _may_have_changed(entry, since)]
+
+
+def _may_have_changed(entry: Entry, since: int) -> bool:
+    """Nothing says when a message was answered, or an open entry written: those are always among them."""
+    if not entry.finished or (isinstance(entry, MessageEntry) and entry.completable):
+        return True
+    last = entry.rolled_back_at if isinstance(entry, StepEntry) else None
+    return max(entry.created_at, entry.completed_at or 0, last or 0) >= since
 
 
 class History:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 from rivetpy.engine.http import Answer
-from rivetpy.engine.inspector import History, lines_of, standing_json
+from rivetpy.engine.inspector import History, choose, lines_of, size_of, standing_json
 from rivetpy.host.view import ActorView
 from rivetpy.wire.jsonvalue import JsonObject, encode
-from rivetpy.workflow.entries import Entry, MessageEntry, StepEntry
+from rivetpy.workflow.entries import Entry
 
 #: So many entries are made without a pause; some milliseconds.
 SLICE = 100
@@ -18,7 +18,7 @@ SLICE = 100
 async def history_answer(view: ActorView, limit: int | None = None, since: int | None = None) -> Answer:
     """The history and how the workflow stands. ``limit``: only the newest entries. ``since`` (epoch ms): only what may
     have changed since then. ``size`` is how many entries there are in all."""
-    size = len(lines_of(view.workflow)) if view.workflow else 0
+    size = size_of(view.workflow) if view.workflow else 0
     return await with_history("history", {**standing_json(view), "size": size}, view, limit, since)
 
 
@@ -31,21 +31,6 @@ async def with_history(
     chosen = choose(lines_of(view.workflow), limit, since)
     parts = [encode(tree)[:-1], b',"', name.encode(), b'":', await _written(view.row.id, chosen), b"}"]
     return Answer(b"".join(parts))
-
-
-def choose(entries: Sequence[Entry], limit: int | None, since: int | None) -> Sequence[Entry]:
-    """The entries asked for, in order."""
-    if since is not None:
-        entries = [entry for entry in entries if _may_have_changed(entry, since)]
-    return entries if limit is None else entries[max(0, len(entries) - limit) :]
-
-
-def _may_have_changed(entry: Entry, since: int) -> bool:
-    """Nothing says when a message was answered, or an open entry written: those are always among them."""
-    if not entry.finished or (isinstance(entry, MessageEntry) and entry.completable):
-        return True
-    last = entry.rolled_back_at if isinstance(entry, StepEntry) else None
-    return max(entry.created_at, entry.completed_at or 0, last or 0) >= since
 
 
 async def _written(actor_id: str, chosen: Sequence[Entry]) -> bytes:

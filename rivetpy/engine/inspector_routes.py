@@ -60,8 +60,9 @@ class Inspector:
             case "GET", ("summary",):
                 return await self._summary(row)
             case "GET", ("workflow-history",):
-                view = await self._host.view(row.id)
-                return await history_answer(view, number(query, "limit"), number(query, "since"))
+                limit = number(query, "limit")
+                view = await self._host.view(row.id, limit)
+                return await history_answer(view, limit, number(query, "since"))
             case _, (part, verb):
                 return await self._below(method, row, part, verb, query, body)
         raise _no_route()

@@ -134,6 +134,11 @@ class Core:
         self.cell = StateCell(self.definition.shape, data)
         self.newborn.puts[layout.STATE] = data
 
+    def renew_state(self) -> None:
+        """Go on with a copy of the state."""
+        if self.cell is not None:
+            self.cell.renew()
+
     def stage_state(self, batch: Batch) -> None:
         """Put the state into a batch if it changed. Raises `EncodeError` when it can't be stored."""
         if self.cell is not None and (data := self.cell.change()) is not None:

@@ -135,21 +135,21 @@ class Host(Residence):
         await self._live_row(actor_id)
         await self._tasks.finish(self._put_away(actor_id, None))
 
-    async def view(self, actor_id: str) -> ActorView:
-        """What there is to see of an actor; wakes nothing."""
+    async def view(self, actor_id: str, newest_entries: int | None = None) -> ActorView:
+        """What there is to see of an actor; wakes nothing. A number spares it the older entries of its journal."""
         instance = self._awake.get(actor_id)
         if instance is not None:
             view = instance.view()
         else:
             row = await self._live_row(actor_id)
-            view = await self._view_rows(row, await self._store.load(actor_id))
+            view = await self._view_rows(row, await self._store.load(actor_id), newest_entries)
         conns = self._conns.get(actor_id)
         return view if conns is None else dataclasses.replace(view, connections=conns.view())
 
-    async def _view_rows(self, row: ActorRow, rows: Pairs) -> ActorView:
+    async def _view_rows(self, row: ActorRow, rows: Pairs, newest_entries: int | None) -> ActorView:
         if len(rows) < MANY:
-            return view_rows(row, rows)
-        return await asyncio.to_thread(view_rows, row, rows)  # other actors go on meanwhile
+            return view_rows(row, rows, newest_entries)
+        return await asyncio.to_thread(view_rows, row, rows, newest_entries)  # other actors go on meanwhile
 
     async def inspector_token(self, actor_id: str) -> str:
         """What opens the actor's inspector. Raises RivetError ``actor.not_found``."""

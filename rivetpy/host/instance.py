@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
@@ -37,7 +38,7 @@ from rivetpy.identity import format_key
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import events, layout, runner
 from rivetpy.workflow.context import bind
-from rivetpy.workflow.entries import Message
+from rivetpy.workflow.entries import Entry, Message
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended
@@ -202,12 +203,12 @@ class Instance:
     @property
     def bodies(self) -> int:
         """How many steps run, and what else keeps it awake."""
-        return self.work.keeping + (0 if self.run is None else self.run.bodies)
+        return self.work.keeping + (0 if self.run is None else len(self.run.working))
 
     @property
     def in_flight(self) -> bool:
         """Whether a step is running."""
-        return self.run is not None and self.run.bodies > 0
+        return self.run is not None and bool(self.run.working)
 
     def view(self) -> ActorView:
         """What there is to see."""
@@ -215,10 +216,15 @@ class Instance:
         workflow = None
         if core.definition.has_workflow:
             waits = self.run.waits if self.run is not None else ()
-            workflow = workflow_view(self.record, self.status, waits, self.journal)
+            workflow = workflow_view(self.record, self.status, waits, self._entries())
         state = None if core.cell is None else codec.reread(core.cell.value)[1]
         queue = tuple(self.queues.mailbox.messages())
         return ActorView(core.row, True, state, queue, workflow, core.cell is not None)
+
+    def _entries(self) -> list[Entry]:
+        """The journal, and the steps that are at work for the first time."""
+        begun = () if self.run is None else (e for e in self.run.working.values() if not self.journal.has(e))
+        return [*self.journal, *sorted(begun, key=attrgetter("seq"))]
 
     # -- the workflow's life -----------------------------------------------------------------------------
 

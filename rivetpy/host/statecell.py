@@ -32,6 +32,14 @@ class StateCell:
             raise EncodeError("state" + error.path.removeprefix("$"), error.problem) from None
         return None if data == self.data else data
 
+    def renew(self) -> None:
+        """Go on with a copy, of what is stored if need be: who holds the object changes nothing any more."""
+        try:
+            data = codec.encode(self.value)
+        except (EncodeError, RuntimeError):  # the latter: it is being changed at this moment
+            data = self.data
+        self.value = self._shape.restore(codec.decode(data))
+
     def replace(self, plain: Value) -> None:
         """Take another state, checked against the actor's model."""
         self.value = self._shape.restore(codec.reread(plain)[1])

@@ -113,6 +113,11 @@ class StepData:
         self._over = True
         self._core.step_settled(self)
 
+    def let_go(self) -> None:
+        """A thread that can't be stopped may still hold the state: it is left a copy."""
+        if self.touched:
+            self._core.renew_state()
+
     def discard(self) -> None:
         """Forget what a failed attempt sent."""
         self.sends.clear()

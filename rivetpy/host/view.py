@@ -33,6 +33,8 @@ class WorkflowView:
     entries: tuple[Entry, ...]
     #: Why a rollback handler failed after the workflow had.
     rollback_failure: Failure | None = None
+    #: How many older entries there are besides, when only the newest were asked for.
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

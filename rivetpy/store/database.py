@@ -7,12 +7,16 @@ its entries' keys begin with that: what one actor stored lies together and is fo
 from __future__ import annotations
 
 import enum
+import logging
 import os
 import sqlite3
 from pathlib import Path
 
 from rivetpy.errors import StoreError
-from rivetpy.store.trouble import ELSEWHERE, trouble
+from rivetpy.store.tail import tail_of
+from rivetpy.store.trouble import ELSEWHERE, damaged_log, trouble
+
+log = logging.getLogger("rivetpy.store")
 
 FILE_NAME = "journal.db"
 #: "RIVT": says whose file it is, also to file(1).
@@ -73,17 +77,43 @@ def open_writer(path: Path, durability: Durability) -> sqlite3.Connection:
         # 0600, whatever the umask: SQLite gives its side files the mode of the main one.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         fresh = _check_format(path)
+        torn = not fresh and _check_tail(path, durability)
         db = _connect(path, "rw")
     except (OSError, sqlite3.Error) as error:
         raise trouble(path, error) from error
     try:
         _configure(db, durability)
+        if torn:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a later look must not take it for damage
         if fresh:
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     except sqlite3.Error as error:
         db.close()
         raise trouble(path, error) from error
     return db
+
+
+def _check_tail(path: Path, durability: Durability) -> bool:
+    """Whether a torn commit lies behind the end of the log. Raises `StoreError` ``damaged`` where it is more than that.
+
+    Reads only: closing a connection that writes would fold the log into the file, and delete it.
+    """
+    db = _connect(path, "ro")
+    try:
+        db.execute(
+            "SELECT 1 FROM sqlite_master"
+        ).fetchone()  # SQLite finds the end of the log with the first read
+        tail = tail_of(path)
+    finally:
+        db.close()
+    if tail is None:
+        return False
+    # Without syncs a power cut may leave any part of what was written last, and that was said.
+    if tail.damaged and durability is Durability.DISK:
+        raise damaged_log(tail)
+    if tail.damaged:
+        log.warning("%s", damaged_log(tail).message)
+    return True
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rivetpy.errors import StoreError
 from rivetpy.store import ActorRow
+from rivetpy.store.tail import Tail
 
 ELSEWHERE = "or choose another place with --data-dir or RIVET_DATA_DIR"
 
@@ -33,7 +34,7 @@ _ADVICE = {
     "not_writable": f"Make it writable for this user, {ELSEWHERE}.",
     "damaged": f"It is damaged or not a journal and was left as it is: restore a copy, {ELSEWHERE}.",
     "busy": "Another program keeps it locked: close that program and try again.",
-    "io_error": f"Nothing of this write was kept: check the disk, {ELSEWHERE}.",
+    "io_error": f"Whether this write was kept shows at the next start: check the disk, {ELSEWHERE}.",
 }
 
 
@@ -49,6 +50,16 @@ def trouble(path: Path, error: sqlite3.Error | OSError) -> StoreError:
         code = _SQLITE_CODES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "io_error")
         reason = str(error)
     return StoreError(code, f"{path}: {reason}. {_ADVICE[code]}")
+
+
+def damaged_log(tail: Tail) -> StoreError:
+    """Commits that were acknowledged can't be read any more, because something before them can't."""
+    return StoreError(
+        "damaged",
+        f"{tail.path}: damaged at or after byte {tail.offset}, and at least {tail.commits} commits behind it can't be "
+        f"reached. It was left as it is: restore a copy, {ELSEWHERE}. To go on without what is lost, cut it there: "
+        f"truncate -s {tail.offset} {tail.path.name}",
+    )
 
 
 def duplicate_key(row: ActorRow, owner: str) -> StoreError:

@@ -38,11 +38,15 @@ class SqliteTransaction:
         self._path = path
         self._db = db
         self._numbers: dict[str, int] = {}
+        #: A commit failed, and its frames may be whole in the log all the same.
+        self._unsure = False
 
     def apply(self, batches: list[Batch]) -> list[Result]:
         if self._db.in_transaction:  # an interrupt hit the last group
             self._roll_back()
         try:
+            if self._unsure:
+                self._clear_log()
             self._db.execute("BEGIN IMMEDIATE")
             return [self._apply_or_refuse(batch) for batch in batches]
         except Exception as error:
@@ -57,9 +61,18 @@ class SqliteTransaction:
         try:
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
+            self._unsure = True
             self._roll_back()
             return trouble(self._path, error)
         return None
+
+    def _clear_log(self) -> None:
+        """What was refused must not come back after a crash: fold what was committed into the file, and empty the log.
+
+        Raises sqlite3.Error: then nothing can be committed yet.
+        """
+        busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._unsure = bool(busy)  # a reader is in the way; the next group tries again
 
     def _roll_back(self) -> None:
         if self._db.in_transaction:

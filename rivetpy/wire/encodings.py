@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from rivetpy.errors import EncodeError
 from rivetpy.wire import bare, cborvalue, jsonvalue
@@ -136,6 +136,7 @@ CBOR = TreeEncoding(
 )
 BARE = BareEncoding()
 Encoding = TreeEncoding | BareEncoding
+EncodingName = Literal["bare", "cbor", "json"]
 _ALL: dict[str, Encoding] = {encoding.name: encoding for encoding in (JSON, CBOR, BARE)}
 
 

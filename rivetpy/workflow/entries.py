@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgpack
 
@@ -291,6 +291,26 @@ def unpack(location: str, data: bytes) -> Entry:
     entry.status = Status(entry.status)
     _restore_parts(entry)
     return entry
+
+
+class Packed(NamedTuple):
+    """An entry that was looked at only far enough to tell whether it is wanted."""
+
+    seq: int
+    location: str
+    data: bytes
+    kind: str
+    finished: bool
+
+
+def peek(location: str, data: bytes) -> Packed:
+    """Much quicker than `unpack`, which raises what is wrong with it."""
+    try:
+        _, kind, seq, status, *_ = msgpack.unpackb(data)
+        return Packed(seq, location, data, kind, status in FINISHED)
+    except (ValueError, TypeError):
+        entry = unpack(location, data)
+        return Packed(entry.seq, location, data, entry.kind, entry.finished)
 
 
 def _restore_parts(entry: Entry) -> None:

@@ -89,6 +89,17 @@ def step_crashed(location: str, attempts: int, allowed: int) -> Event:
     )
 
 
+def rollback_crashed(location: str, attempts: int, allowed: int) -> Event:
+    """The engine ended uncleanly in this step's rollback handler; that counted as an attempt."""
+    return Event(
+        "rollback_crashed",
+        f"the rollback of step {location} was running when the engine died; "
+        f"counted as attempt {attempts} of {allowed}",
+        logging.WARNING,
+        location,
+    )
+
+
 def rolled_back(location: str, problem: Failure | None) -> Event:
     """A rollback handler ran; ``problem`` is why it failed."""
     if problem is None:

@@ -68,6 +68,10 @@ class ActorData(Protocol):
         """Send an event to the actor's subscribers, once the step is recorded."""
         ...
 
+    def let_go(self) -> None:
+        """Whoever holds the state from this attempt holds a copy from now on."""
+        ...
+
     def discard(self) -> None:
         """The attempt failed: what it sent never happened (the next attempt sends it again)."""
         ...

@@ -13,7 +13,7 @@ from rivetpy.workflow.failure import Failure, failure_of
 from rivetpy.workflow.port import ActorData
 from rivetpy.workflow.run import RollbackHandler, Run
 from rivetpy.workflow.scope import Scope, verb
-from rivetpy.workflow.step import DEFAULT, Problem, attempt
+from rivetpy.workflow.step import DEFAULT, ENGINE_CRASH, Problem, attempt, engine_crash
 
 
 @verb
@@ -26,17 +26,21 @@ async def rollback_checkpoint(scope: Scope, name: str) -> None:
         scope.run.journal.write(entry)  # means nothing before a step is recorded, so it travels with that
 
 
-async def run_handlers(run: Run, failure: Failure) -> Failure | None:
+async def run_handlers(run: Run, failure: Failure, *, crashed: bool) -> Failure | None:
     """Run the collected handlers that have not run, in reverse order of completion, each recorded.
 
-    Returns why one failed, after which the remaining ones are left for a later recover; None when all ran.
+    ``crashed``: the engine ended uncleanly while the first of them may have been running. Returns why one failed, after
+    which the remaining ones are left for a later recover; None when all ran.
     Raises `Evicted` when the run is put away meanwhile.
     """
     todo = [(entry, handler) for entry, handler in run.handlers if entry.rolled_back_at is None]
     if not todo:
         return None
     await run.begin_rollback(failure)
-    for entry, handler in sorted(todo, key=lambda item: item[0].done or 0, reverse=True):
+    todo.sort(key=lambda item: item[0].done or 0, reverse=True)
+    if crashed and (problem := await _count_crash(run, todo[0][0])) is not None:
+        return problem
+    for entry, handler in todo:
         if run.leaving:
             raise Evicted
         problem = await _run_handler(run, entry, handler)
@@ -45,12 +49,30 @@ async def run_handlers(run: Run, failure: Failure) -> Failure | None:
     return None
 
 
+async def _count_crash(run: Run, entry: StepEntry) -> Failure | None:
+    """Count the attempt during which the engine may have died; why there is no further one, if so."""
+    allowed, crashes = DEFAULT.max_retries + 1, _crashes(entry) + 1
+    given_up = crashes >= allowed
+    # The count stands in the failure as long as it matters: a recover begins anew.
+    entry.rollback_failure = engine_crash("this rollback handler", None if given_up else crashes)
+    run.port.report(events.rollback_crashed(entry.location, crashes, allowed))
+    run.journal.write(entry)
+    await run.flush()
+    return entry.rollback_failure if given_up else None
+
+
+def _crashes(entry: StepEntry) -> int:
+    """How often the engine died in this handler."""
+    failure = entry.rollback_failure
+    return failure.metadata or 0 if failure is not None and failure.type == ENGINE_CRASH else 0
+
+
 async def _run_handler(run: Run, entry: StepEntry, handler: RollbackHandler) -> Failure | None:
     """One handler, recorded with the state it changed; why it failed."""
     output = None if entry.output is None else codec.decode(entry.output)
     data = run.port.open_step()
     # The handler's own identity: what it sends elsewhere is not what the step sent.
-    guise = dataclasses.replace(entry, location=f"{entry.location}#rollback", attempts=1)
+    guise = dataclasses.replace(entry, location=f"{entry.location}#rollback", attempts=_crashes(entry) + 1)
     outcome = await attempt(run, guise, data, handler, (output,), DEFAULT)
     problem = outcome.failure if isinstance(outcome, Problem) else None
     try:

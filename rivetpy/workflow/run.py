@@ -74,8 +74,8 @@ class Run:
         self.waits: dict[Wait, asyncio.Future[None]] = {}
         #: With `always_replay`: what the pass was left for.
         self.held: tuple[Wait, ...] = ()
-        #: How many step bodies are running.
-        self.bodies = 0
+        #: The steps whose bodies are running; a first attempt is in no journal yet.
+        self.working: dict[str, StepEntry] = {}
         #: How often the journal went on in this life.
         self.commits = 0
         #: The pass goes no further than the journal: nothing new begins, nothing is written.

@@ -45,6 +45,7 @@ async def _passes(run: Run) -> Outcome:
 
 async def _roll_back(run: Run, failed: Failed) -> Outcome:
     """Collect the handlers in a pass that goes no further than the journal, then run them."""
+    crashed, run.crashed = run.crashed and run.failing is not None, False
     run.dry = run.rolling_back = True
     try:
         outcome = await _pass(run)
@@ -53,7 +54,7 @@ async def _roll_back(run: Run, failed: Failed) -> Outcome:
     if isinstance(outcome, Diverged) or run.leaving:
         return outcome if isinstance(outcome, Diverged) else Suspended((), run.refused)
     try:
-        return Failed(failed.failure, await rollback.run_handlers(run, failed.failure))
+        return Failed(failed.failure, await rollback.run_handlers(run, failed.failure, crashed=crashed))
     except Evicted:
         return Suspended((), run.refused)
 

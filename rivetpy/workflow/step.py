@@ -7,7 +7,6 @@ import contextvars
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from rivetpy import codec
@@ -33,12 +32,14 @@ from rivetpy.workflow.port import ActorData
 from rivetpy.workflow.run import RollbackHandler, Run
 from rivetpy.workflow.scope import Scope, is_cancelled, verb
 from rivetpy.workflow.stepcontext import StepContext
+from rivetpy.workflow.threads import Threads
 from rivetpy.workflow.waits import Wait
 
 StepFunction = Callable[..., Value]
 
-#: ``def`` bodies run here. A body that outlives its timeout keeps its thread, so there are many.
-_threads = ThreadPoolExecutor(max_workers=256, thread_name_prefix="rivet-step")
+ENGINE_CRASH = "EngineCrash"
+
+_threads = Threads()
 
 #: 2.0 ** this is far beyond any retry_backoff_max, and base * it is at worst inf, which min() cuts.
 _MAX_EXPONENT = 1000
@@ -190,12 +191,17 @@ async def _count_crash(scope: Scope, entry: StepEntry, options: StepOptions) -> 
     entry.attempts += 1
     entry.retry_at = None
     entry.started_at = entry.started_at or run.port.clock.now()
-    entry.failure = Failure("EngineCrash", "rivetpy", "the engine ended uncleanly during this step")
+    entry.failure = engine_crash("this step")
     run.port.report(events.step_crashed(entry.location, entry.attempts, allowed))
     if entry.attempts >= allowed:
         entry.reason = "exhausted"
         entry.finish(Status.EXHAUSTED, run.port.clock.now())
     await scope.record(entry)
+
+
+def engine_crash(what: str, times: int | None = None) -> Failure:
+    """The failure of an attempt that ended its process."""
+    return Failure(ENGINE_CRASH, "rivetpy", f"the engine ended uncleanly during {what}", metadata=times)
 
 
 async def attempt(
@@ -209,7 +215,7 @@ async def attempt(
     """Run the body once. Every way it may end becomes a value, except being put away."""
     limit = TimeLimit(run.port.clock, options.timeout)
     context = StepContext(run.port, data, entry, run.rewound_at, lambda: limit.expired() or run.given_up)
-    run.bodies += 1
+    run.working[entry.location] = entry
     try:
         with limit:
             value = await _call(function, context, args, entry.name)
@@ -237,7 +243,7 @@ async def attempt(
             raise Evicted from error
         return Problem(failure_of(error), _final_reason(error))
     finally:
-        run.bodies -= 1
+        run.working.pop(entry.location, None)
         context.end()
 
 
@@ -260,7 +266,7 @@ async def _run(function: StepFunction, context: StepContext, args: tuple[Value, 
     body = functools.partial(
         contextvars.copy_context().run, _without_stop_iteration, function, context, *args
     )
-    value = await asyncio.get_running_loop().run_in_executor(_threads, body)
+    value = await _threads.run(body, context.let_go)
     # ``lambda step: charge(step, 3)`` is a def whose result still has to be awaited.
     return await value if inspect.isawaitable(value) else value
 

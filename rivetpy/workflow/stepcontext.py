@@ -148,6 +148,10 @@ class StepContext:
         """A logger that names the actor."""
         return self._port.log
 
+    def let_go(self) -> None:
+        """The body goes on in its thread though nobody waits for it: what it changes from now on is nobody's."""
+        self._live().let_go()
+
     def end(self) -> None:
         """The attempt is over: the body, if it still runs in a thread, is told to stop."""
         self._data = None

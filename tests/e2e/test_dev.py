@@ -217,6 +217,13 @@ def test_a_data_directory_that_can_not_be(registry: Path, tmp_path: Path, where:
     assert str(tmp_path / where) in told and "--data-dir or RIVET_DATA_DIR" in told
 
 
+@pytest.mark.parametrize("name", ["HOME", "XDG_DATA_HOME"])
+def test_a_home_that_can_not_be(registry: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    told = refused(registry, tmp_path, "--port", "0", **{name: str(tmp_path / "file")})
+    assert str(tmp_path / "file") in told and "--data-dir or RIVET_DATA_DIR" in told
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_data_directory_that_is_not_writable(registry: Path, tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)

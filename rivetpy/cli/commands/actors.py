@@ -29,6 +29,8 @@ def actors(
     """List the actors.
 
     Newest first: status, queue, journal, what each waits for and when it wakes next.
+
+    Example: rivet actors counter --limit 20
     """
     from itertools import chain, islice
 

@@ -32,6 +32,8 @@ def call(
     """Call an action; prints its result.
 
     The actor is found from the action's name, and made if need be. The result is JSON.
+
+    Example: rivet call add 1 --key org/room
     """
     from rivetpy.cli.sending import read_arguments
     from rivetpy.cli.source import open_engine

@@ -11,6 +11,8 @@ def destroy(common: Common, actor: Name, key: KeyText = "main", yes: Yes = False
     """Remove an actor for good.
 
     Its state, queue and journal go with it; asks first.
+
+    Example: rivet destroy counter main
     """
     from rivetpy.cli.asking import confirm
     from rivetpy.cli.source import open_engine, require

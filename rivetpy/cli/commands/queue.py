@@ -23,7 +23,12 @@ def queue(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """List or remove waiting messages."""
+    """List or remove waiting messages.
+
+    Oldest first. Removing all of them asks first; what a workflow has received but not completed stays.
+
+    Example: rivet queue counter main --drop 7
+    """
     from rivetpy.cli.queueing import clear_queue, drop_messages, list_queue
 
     if clear and drop:

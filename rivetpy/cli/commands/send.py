@@ -51,6 +51,8 @@ def send(
     """Put a message into a queue.
 
     The actor is found from the queue's name, and made if need be.
+
+    Example: rivet send counter '{"delta": 1}' --wait
     """
     from rivetpy.cli.sending import Letter, read_bodies, send_all, send_one
     from rivetpy.cli.source import open_engine

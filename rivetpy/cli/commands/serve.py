@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rivetpy.cli.commands.dev import DurabilityOption, LogLevel
-from rivetpy.cli.shared import Color, directory
+from rivetpy.cli.running import DataDir, Durability, DurabilityOption, Host, Level, LogLevel, Port, Registry
+from rivetpy.cli.shared import Color
 
 
 def serve(
-    registry: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="REGISTRY",
-            help="A file, module or module:name; found by itself when it is called registry.py.",
-            show_default=False,
-        ),
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 6420,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Another than this machine's own needs RIVET_TOKEN.")
-    ] = "127.0.0.1",
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            parser=directory,
-            help="Where to keep the data (or RIVET_DATA_DIR).",
-            show_default="the platform's data directory",
-        ),
-    ] = None,
-    durability: Annotated[
-        DurabilityOption,
-        typer.Option(help="What a commit survives: a power cut, or kill -9 of the process only."),
-    ] = DurabilityOption.DISK,
-    log_level: Annotated[LogLevel, typer.Option(help="How much to print.")] = LogLevel.WARNING,
+    registry: Registry = None,
+    port: Port = 6420,
+    host: Host = "127.0.0.1",
+    data_dir: DataDir = None,
+    durability: Durability = DurabilityOption.DISK,
+    log_level: Level = LogLevel.WARNING,
     endpoint: Annotated[
         str | None,
         typer.Option(metavar="URL", help="A Rivet Engine to work for: not possible yet.", show_default=False),
@@ -68,5 +47,6 @@ def serve(
         strict_replay=False,
         log_level=log_level.value,
         color=color.on(),
+        reload=False,
     )
     raise typer.Exit(run_dev(options))
