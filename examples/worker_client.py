@@ -1,24 +1,24 @@
-"""Gives a worker two jobs and then tells it to stop."""
+"""Gives a worker two jobs and then tells it to stop, without asyncio."""
 
-import asyncio
 import sys
+import time
 
-from rivetpy.client import create_client
+from rivetpy.client import create_sync_client
 
 
-async def main(name):
-    async with create_client() as client:  # the engine at RIVET_ENDPOINT, else http://localhost:6420
+def main(name):
+    with create_sync_client() as client:  # the engine at RIVET_ENDPOINT, else http://localhost:6420
         worker = client.worker.get_or_create([name])
-        await worker.send("work", {"resize": "cat.png"})
-        await worker.send("work", {"resize": "dog.png"})
+        worker.send("work", {"resize": "cat.png"})
+        worker.send("work", {"resize": "dog.png"})
         # Both queues are read in the order of arrival, so this is seen after the jobs are done.
-        await worker.send("control", {"reason": "no more work today"})
+        worker.send("control", {"reason": "no more work today"})
 
-        state = await worker.getState()
+        state = worker.getState()
         while state["status"] != "stopped":
-            await asyncio.sleep(0.05)
-            state = await worker.getState()
+            time.sleep(0.05)
+            state = worker.getState()
         print(f"{state['processed']} jobs done, stopped: {state['reason']}")
 
 
-asyncio.run(main(*sys.argv[1:] or ["main"]))
+main(*sys.argv[1:] or ["main"])

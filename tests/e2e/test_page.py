@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.browser import Browser, browser, chromium
-from tests.support.live import Live, live
+from tests.support.live import Live, listening, live
 from tests.support.shop import HOSTILE, registry
 
 pytestmark = pytest.mark.browser
@@ -101,7 +101,7 @@ def test_the_timeline_tells_what_happened(page: Browser, engine: Live) -> None:
     page.sees("delivery")
     told = rows(page)
     assert told[0] == '✓ completed wait-order message orders {"count":2}'
-    assert '✓ completed charge step \u00d73 "receipt"' in told
+    assert '✓ completed charge step \u00d73 \u2192 "receipt"' in told
     assert f"✓ completed {HOSTILE}" in told
     assert "✓ completed cache winner" in told and "\u2013 cancelled partner" in told
     assert "~0 to ~5 6 iterations, 6 completed" in told
@@ -177,6 +177,22 @@ def test_the_state_keeps_its_numbers(page: Browser, engine: Live) -> None:
     assert shown == {"sold": 7, "price": 1.0, "note": HOSTILE} and isinstance(shown["price"], float)
 
 
+def test_a_state_that_changes_while_it_is_edited(page: Browser, engine: Live) -> None:
+    actor = make(engine, "plain", "edited")
+    show(page, engine, actor)
+    page.click("button", "Edit")
+    where = f"{engine.url}/actors/{actor}/inspector/state?namespace=default"
+    HTTP.patch(where, json={"state": {"by": "another"}}).raise_for_status()
+    page.sees("changed its state meanwhile")
+    page.find("button", "Overwrite it")
+    page.click("button", "Take the new one")
+    assert page.run("return document.querySelector('textarea').value") == '{"by":"another"}'
+    page.write("textarea", '{"by": "me"}')
+    HTTP.patch(where, json={"state": {"by": "a third"}}).raise_for_status()
+    page.click("button", "Overwrite it")
+    page.sees('{"by":"me"}', "[aria-label=State]")
+
+
 def test_going_back(page: Browser, engine: Live) -> None:
     show(page, engine, make(engine, "shop", "back", count=1))
     page.sees("delivery")
@@ -218,7 +234,8 @@ def test_a_failure_is_told_recovered_and_ended(page: Browser, engine: Live) -> N
         f"{engine.url}/actors/{actor}/inspector/state?namespace=default",
         json={"state": {"sold": 1, "session": True}},
     ).raise_for_status()
-    page.click("button", "Recover")
+    page.click("button", "Recover…")
+    page.click("dialog button", "Recover it")
     page.sees("Sleeps until", ".standing")
     page.click("summary", "More")
     page.click(".menu button", "Cancel the workflow")
@@ -246,10 +263,12 @@ def test_a_token_is_asked_for_and_kept_by_the_tab(page: Browser) -> None:
 
 
 def test_an_engine_that_is_away_for_a_while(page: Browser) -> None:
-    with live(registry()) as engine:
+    with listening() as sock:
+        engine = Live(registry(), sock, grace=0.1)
         make(engine, "plain", "before")
         page.open(engine.url)
         page.sees("before", ".actors")
+        engine.stop()
     page.sees("What you see may be old", ".banner")
     assert "before" in page.text(".actors")
     with socket.create_server(("127.0.0.1", engine.port)) as sock:

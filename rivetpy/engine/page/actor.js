@@ -64,6 +64,13 @@ function Head({ actor, history }) {
     ${workflow && html`<${Standing} workflow=${workflow} />`}`;
 }
 
+/** What a person can do about a workflow that does not go on by itself. */
+const NEXT = {
+  failed: "Recover runs again what failed. To go further back, open an entry of the timeline and rewind to it.",
+  cancelled: "It stays cancelled, unless it is rewound.",
+  diverged: "The code has changed under its journal. Rewind to before the change, or bring the code back.",
+};
+
 /** How the workflow stands: what it waits for, or how it ended. */
 function Standing({ workflow }) {
   const now = useNow(workflow.waits.some((wait) => wait.deadline !== null));
@@ -72,6 +79,7 @@ function Standing({ workflow }) {
     ${workflow.waits.length > 0 && html`<ul>${workflow.waits.map((wait) => html`<li>${waitText(wait, now)} <span class="place">${wait.location}</span></li>`)}</ul>`}
     ${workflow.error && html`<${Failure} of=${workflow.error} />`}
     ${workflow.rollbackError && html`<p>The rollback failed:</p><${Failure} of=${workflow.rollbackError} />`}
+    ${NEXT[workflow.status] && html`<p class="quiet">${NEXT[workflow.status]}</p>`}
     ${workflow.status === "completed" && workflow.output !== null && html`<${Value} of=${workflow.output} label="Output" />`}
   </section>`;
 }

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import * as api from "./api.js";
-import { useLive, useNow } from "./live.js";
+import { useLive, useNow, useSettled } from "./live.js";
 import { Problem, Status, useAct, Dialog, Choice } from "./parts.js";
 import { count, span } from "./words.js";
 
@@ -20,6 +20,7 @@ export function ActorsView({ engine }) {
   useEffect(() => {
     document.title = "Actors · rivet";
   }, []);
+  const sought = useSettled(text.trim());
   const [creating, setCreating] = useState(false);
   const names = Object.keys(engine.actorNames);
   return html`
@@ -35,14 +36,14 @@ export function ActorsView({ engine }) {
         <button type="button" onClick=${() => setCreating(true)}>New actor…</button>
       </div>
     </div>
-    ${text.trim() ? html`<${Found} name=${name} text=${text.trim()} />` : html`<${Pages} key=${name} name=${name} engine=${engine} />`}
+    ${sought ? html`<${Found} name=${name} text=${sought} />` : html`<${Pages} key=${name} name=${name} engine=${engine} />`}
     ${creating && html`<${Create} names=${names} first=${name} onClose=${() => setCreating(false)} />`}`;
 }
 
 function Pages({ name, engine }) {
   const [cursors, setCursors] = useState([]);
   const cursor = cursors.at(-1);
-  const { value, error } = useLive((signal) => api.actors({ name, cursor, limit: PAGE }, signal), [cursor]);
+  const { value, error } = useLive((signal) => api.actors({ name, cursor, limit: PAGE }, signal), [cursor], { keep: true });
   if (!value) return error ? html`<${Problem} error=${error} />` : html`<p class="quiet">Loading…</p>`;
   if (!value.actors.length && !cursors.length) return html`<${Nobody} name=${name} engine=${engine} />`;
   const next = value.pagination.cursor;
@@ -57,7 +58,7 @@ function Pages({ name, engine }) {
 
 function Found({ name, text }) {
   const [limit, setLimit] = useState(SEARCHED);
-  const { value, error } = useLive((signal) => search(name, text, limit, signal), [name, text, limit], { pause: 2000 });
+  const { value, error } = useLive((signal) => search(name, text, limit, signal), [name, text, limit], { pause: 2000, keep: true });
   if (!value) return error ? html`<${Problem} error=${error} />` : html`<p class="quiet">Looking…</p>`;
   return html`
     ${value.actors.length ? html`<${Table} actors=${value.actors} />` : html`<p class="empty">No actor has “${text}” in its key or id.</p>`}

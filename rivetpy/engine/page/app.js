@@ -10,7 +10,7 @@ import { Problem, useAct } from "./parts.js";
 function Page() {
   const [entered, setEntered] = useState(0);
   const actor = useActorInAddress();
-  const { value: engine, error } = useLive(api.metadata, [entered], { pause: 5000 });
+  const { value: engine, error } = useLive(api.metadata, [entered], { pause: 3000 });
   if (error?.needsToken) return html`<${Frame}><${TokenForm} onEnter=${() => setEntered(entered + 1)} refused=${api.hasToken() && error} /><//>`;
   return html`<${Frame} engine=${engine} error=${error}>
     ${engine && (actor === null ? html`<${ActorsView} engine=${engine} />` : html`<${ActorView} key=${actor} id=${actor} engine=${engine} />`)}
@@ -35,7 +35,7 @@ const fileName = (path) => (path ? path.split(/[\\/]/).at(-1) : "");
 function useActorInAddress() {
   const read = () => {
     const [, kind, id] = location.hash.split("/");
-    return kind === "actors" && id ? decodeURIComponent(id) : null;
+    return kind === "actors" && id ? id : null; // ids are letters and digits
   };
   const [actor, setActor] = useState(read);
   useEffect(() => {

@@ -15,10 +15,9 @@ export function Controls({ actor, workflow }) {
   const id = actor.actor_id;
   const awake = actor.connectable_ts !== null;
   const [toggle, , error] = useAct(() => (awake ? api.putToSleep(id) : api.wake(id)).then(refresh));
-  const [recover, recovering, notRecovered] = useAct(() => api.workflow(id, "recover").then(refresh));
   const ask = (what) => () => setAsked(what);
   return html`<div class="controls">
-    ${workflow?.status === "failed" && html`<button type="button" class="primary" disabled=${recovering} onClick=${recover}>Recover</button>`}
+    ${workflow?.status === "failed" && html`<button type="button" class="primary" onClick=${ask("recover")}>Recover…</button>`}
     <button type="button" onClick=${toggle}>${awake ? "Put to sleep" : "Wake"}</button>
     <${Menu} label="More">
       ${workflow && html`<button type="button" onClick=${ask("rewind")}>Rewind to the start…</button>
@@ -26,7 +25,7 @@ export function Controls({ actor, workflow }) {
       ${workflow && !STILL.has(workflow.status) && html`<button type="button" onClick=${ask("cancel")}>Cancel the workflow…</button>`}
       <button type="button" class="danger" onClick=${ask("destroy")}>Destroy…</button>
     <//>
-    <${Problem} error=${error ?? notRecovered} />
+    <${Problem} error=${error} />
     ${asked && html`<${Question} what=${asked} actor=${actor} onClose=${ask(null)} />`}
   </div>`;
 }
@@ -37,6 +36,9 @@ function Question({ what, actor, onClose }) {
   switch (what) {
     case "rewind":
       return html`<${Rewind} id=${id} location=${null} onClose=${onClose} />`;
+    case "recover":
+      return html`<${Confirm} title="Recover the workflow?" yes="Recover it" dangerous=${false} onClose=${onClose} act=${done(() => api.workflow(id, "recover"))}>
+        <p>What failed gets all its attempts again. What is completed stays and does not run again.</p><//>`;
     case "undo":
       return html`<${Confirm} title="Undo the last rewind?" yes="Undo it" onClose=${onClose} act=${done(() => api.workflow(id, "undo"))}>
         <p>The journal from before it comes back. What was recorded since then goes.</p><//>`;

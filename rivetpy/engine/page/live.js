@@ -12,14 +12,14 @@ export const refresh = () => changed.dispatchEvent(new Event("change"));
 /**
  * The newest reading of `load(signal)`, which promises a text, as `{ value, error }`; asked for anew when one of
  * `inputs` changes, and every `pause` ms. `value` stays the same object for as long as the text is the same, and
- * stays when an answer fails.
+ * stays when an answer fails; with `keep` it also stays until there is one for new inputs.
  */
-export function useLive(load, inputs, { pause = 1000, read = JSON.parse } = {}) {
+export function useLive(load, inputs, { pause = 1000, read = JSON.parse, keep = false } = {}) {
   const [reading, setReading] = useState({});
   const latest = useRef(load);
   latest.current = load;
   useEffect(() => {
-    setReading({});
+    if (!keep) setReading({});
     const ended = new AbortController();
     keepAsking((signal) => latest.current(signal), read, pause, setReading, ended.signal);
     return () => ended.abort();
@@ -60,6 +60,16 @@ async function keepAsking(load, read, pause, setReading, ended) {
       if (!document.hidden) break;
     }
   }
+}
+
+/** What a person writes, once they pause. */
+export function useSettled(text, ms = 200) {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), ms);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
 }
 
 /** The time now, renewed while `ticking`. */

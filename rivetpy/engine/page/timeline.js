@@ -1,14 +1,11 @@
 // The workflow's journal as a tree of rows with bars over time; rows open to what their entry holds.
 
 import { html, useMemo, useState } from "./vendor/htm-preact.js";
-import { Entry } from "./entry.js";
-import { nameOf } from "./journal.js";
 import { useNow } from "./live.js";
-import { Status } from "./parts.js";
+import { Row } from "./row.js";
 import { nextMore, rowsOf } from "./rows.js";
 import { barsOf, scaleOf } from "./scale.js";
-import { short } from "./json.js";
-import { ahead, count, span } from "./words.js";
+import { count } from "./words.js";
 
 export function Timeline({ id, tree, still, missing, onMore }) {
   const [shut, setShut] = useState(new Set());
@@ -42,74 +39,6 @@ export function Timeline({ id, tree, still, missing, onMore }) {
 }
 
 const without = (set, each) => new Set([...set].filter((other) => other !== each));
-
-function Row({ row, bars, scale, now, id, chosen, reachable, act }) {
-  const { node } = row;
-  const click = () => (row.fold ? act.unfold(row) : node && act.choose(row));
-  return html`
-    <div role="row" class=${`row ${row.fold || row.note ? "folded" : ""} ${chosen ? "chosen" : ""}`} data-row=${row.id}
-      tabindex=${reachable ? 0 : -1} aria-level=${row.depth + 1} aria-expanded=${row.closed === undefined ? null : !row.closed}
-      aria-selected=${chosen} onClick=${click} onFocus=${() => act.setFocused(row.id)}>
-      <div role="gridcell" class="name" style=${{ "--depth": row.depth }}>
-        ${row.closed === undefined ? html`<span class="twist"></span>` : html`<span class=${`twist ${row.closed ? "closed" : "opened"}`}
-          aria-hidden="true" onClick=${(event) => { event.stopPropagation(); act.toggle(row); }}></span>`}
-        <${Label} row=${row} now=${now} />
-      </div>
-      <div role="gridcell" class="track">${bars.map((bar) => html`<${Bar} bar=${bar} scale=${scale} />`)}</div>
-      <div role="gridcell" class="took">${tookOf(row, now)}</div>
-    </div>
-    ${chosen && node && html`<div role="row" class="opened-entry"><div role="gridcell"><${Entry} id=${id} node=${node} now=${now} /></div></div>`}`;
-}
-
-function Label({ row, now }) {
-  if (row.note) return html`<span class="note">${row.note}</span>`;
-  if (row.fold) return html`<span class="label">${row.fold.label}</span><span class="note">${row.fold.note}</span>`;
-  const { line, branch, part } = row.node;
-  const status = line?.status ?? branch?.status;
-  return html`
-    ${status && html`<${Status} of=${status} bare />`}
-    <span class=${`label ${line || branch ? "" : "scope"}`}>${nameOf(part)}</span>
-    ${line && html`<span class="kind">${line.kind}</span>`}
-    ${line?.attempts > 1 && html`<span class="attempts" title=${`${line.attempts} attempts`}>×${line.attempts}</span>`}
-    ${branch?.won && html`<span class="won">winner</span>`}
-    <span class="note">${noteOf(row.node, now)}</span>`;
-}
-
-/** What an entry came to or waits for, in a few words. */
-function noteOf({ line, branch }, now) {
-  if (line?.failure || branch?.failure) return errorOf(line?.failure ?? branch.failure);
-  if (!line) return branch && branch.value !== null ? short(branch.value) : "";
-  if (line.completedAt === null) {
-    if (line.retryAt !== null) return `tries again ${ahead(line.retryAt, now)}`;
-    if (line.deadline !== null) return `${line.kind === "sleep" ? "wakes" : "gives up"} ${ahead(line.deadline, now)}`;
-    if (line.kind === "message") return `waits for ${line.queues?.join(" or ") ?? "any queue"}`;
-    if (line.kind === "loop") return `iteration ${line.iteration}`;
-    return "";
-  }
-  if (line.kind === "message") return messagesOf(line.value);
-  if (line.kind === "version") return `version ${line.value.resolved}`;
-  return line.value === null || line.value === undefined ? "" : short(line.value);
-}
-
-const errorOf = (failure) => (failure.message ? `${failure.type}: ${failure.message}` : failure.type);
-
-function messagesOf(value) {
-  if (value === null) return "nothing came in time";
-  return [value].flat().map((each) => `${each.name} ${short(each.body)}`).join(", ");
-}
-
-function tookOf({ node, fold }, now) {
-  if (fold) return span(fold.end - fold.start);
-  if (!node || node.start === Infinity) return "";
-  return span((node.open ? now : node.end) - node.start);
-}
-
-const TITLES = { tries: "earlier attempts", ahead: "to come", wait: "waited", fail: "failed", undone: "rolled back" };
-
-function Bar({ bar, scale }) {
-  const from = scale.at(bar.from);
-  return html`<span class=${`bar ${bar.look}`} title=${TITLES[bar.look]} style=${{ left: `${from}%`, width: `${scale.at(bar.to) - from}%` }}></span>`;
-}
 
 /** Arrows walk through the rows, open and close them; Enter shows what an entry holds. */
 function steer(event, rows, act) {

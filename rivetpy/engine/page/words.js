@@ -61,7 +61,8 @@ function causeLines(failure, depth) {
   });
 }
 
-const errorText = (failure) => (failure.message ? `${failure.type}: ${failure.message}` : failure.type);
+/** An error in one line. */
+export const errorText = (failure) => (failure.message ? `${failure.type}: ${failure.message}` : failure.type);
 
 /** An actor in a few words. */
 export const titleOf = (actor) => `${actor.name} ${actor.key || "/"}`;
