@@ -268,7 +268,9 @@ def test_links_of_the_papers_lead_somewhere() -> None:
 
 def test_every_line_of_the_guarantees_is_shown_by_tests_that_exist() -> None:
     text = (ROOT / "docs" / "guarantees.md").read_text()
-    lines = [line for line in text.splitlines() if line.startswith("| ") and not line.endswith("| shown by |")]
+    lines = [
+        line for line in text.splitlines() if line.startswith("| ") and not line.endswith("| shown by |")
+    ]
     assert len(lines) > 20
     for line in lines:
         *_, shown = line.strip("| ").split(" | ")
