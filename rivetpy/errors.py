@@ -50,6 +50,7 @@ PUBLIC_CODES = frozenset(
         ("workflow", "not_enabled"),
         ("handler", "not_defined"),
         ("inspector", "unauthorized"),
+        ("runner_config", "invalid"),
         ("db", "not_enabled"),
         ("db", "refused"),
         ("store", "disk_full"),  # which only a person can help

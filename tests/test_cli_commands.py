@@ -158,7 +158,20 @@ def test_actors_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(line.split()[:3] == ["plain", "listed", "awake"] for line in lines)
     objects = [json.loads(line) for line in done("actors", "--json").splitlines()]
     assert {"name", "key", "summary"} <= objects[0].keys()
-    assert len(done("actors", "--json", "--limit", "1").splitlines()) == 1
+    assert len(rivet("actors", "--json", "--limit", "1").out.splitlines()) == 1
+
+
+def test_a_long_list_of_actors_goes_on_where_it_ended() -> None:
+    for n in range(5):
+        done("call", "ping", "--key", f"paged {n}")
+    first = rivet("actors", "plain", "--json", "--limit", "2")
+    assert [json.loads(line)["key"] for line in first.out.splitlines()] == ["paged 4", "paged 3"]
+    cursor = first.err.removeprefix("there are more, go on with: --cursor ").strip()
+    rest = rivet("actors", "plain", "--json", "--limit", "2", "--cursor", cursor)
+    assert [json.loads(line)["key"] for line in rest.out.splitlines()] == ["paged 2", "paged 1"]
+    assert "paged 4" in done("actors", "plain", "--json")
+    wrong = rivet("actors", "--cursor", "nonsense")
+    assert wrong.code == 1 and "cursor" in wrong.error
 
 
 def test_history_prints_one_object_a_line() -> None:
@@ -343,7 +356,8 @@ def test_help_and_version() -> None:
     assert done("--version").startswith("rivet 0.")
     commands = (
         *("dev", "send", "call", "actors", "history", "state", "queue", "destroy", "completions"),
-        *("replay", "rewind", "recover", "cancel", "wake", "sleep"),
+        *("replay", "rewind", "recover", "cancel", "wake", "sleep", "serve", "watch", "fork", "export"),
+        *("import", "doctor", "init"),
     )
     for command in commands:
         assert f"  {command} " in done("--help")

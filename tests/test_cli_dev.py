@@ -35,13 +35,13 @@ ROW = ActorRow("id", "default", "worker\x1b[2J", ("a/b", "c"), 0)
 
 def launch(directory: Path) -> Launch:
     registry = RegistryRef(directory / "registry.py", directory, "registry", None)
-    return Launch(registry, directory / "data", "disk", False, "info", False, 3, 4, 5, 6)
+    return Launch(registry, directory / "data", "disk", False, "info", False, 3, 4, 5, 6, (7, 8))
 
 
 def test_a_launch_survives_the_command_line(tmp_path: Path) -> None:
     task = launch(tmp_path / "mein Zähler")
     assert Launch.from_argument(task.to_argument()) == task
-    assert task.fds == (3, 4, 5, 6)
+    assert task.fds == (3, 4, 5, 6, 7, 8)
 
 
 def test_wiping_takes_our_own_files_only(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from rivetpy.cli import supervisor as supervising
 from rivetpy.cli.hints import Wished
 from rivetpy.cli.launch import Launch, Order, Report
+from rivetpy.cli.prechecking import NOT_CHECKED
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.process import Stage, after_order, after_report
 from rivetpy.cli.saves import LONGEST, QUIET, Saves
@@ -215,7 +217,7 @@ class Play:
 
     def __init__(self, tmp_path: Path, *, reload: bool = True) -> None:
         ref = RegistryRef(tmp_path / "registry.py", tmp_path, "registry", None)
-        launch = Launch(ref, tmp_path, "disk", False, "info", False, 3, 4, 5, 6)
+        launch = Launch(ref, tmp_path, "disk", False, "info", False, 3, 4, 5, 6, (7, 8))
         self.children: list[FakeChild] = []
         self.reloading = FakeReloading() if reload else None
         self.supervisor = Supervisor(launch, lambda actors: None, self.reloading, self.make)  # type: ignore[arg-type]
@@ -232,7 +234,7 @@ class Play:
 
     def report(self, child: FakeChild, *kinds: str, now: float = 0) -> None:
         for kind in kinds:
-            report: Report = {kind: {}, "detail": "", "files": []}
+            report: Report = {kind: NOT_CHECKED.get(kind, {}), "detail": "", "files": []}
             child.stage = after_report(child.stage, report)
             self.supervisor.heard(child, report, now)  # type: ignore[arg-type]
 
@@ -268,11 +270,11 @@ def test_the_next_child_gets_the_data_when_the_last_one_is_gone(play: Play, said
     play.serve(first)
     play.save(5)
     second = play.children[1]
-    assert second.done == ["import"] and first.done[-1] == "speak"
+    assert second.done == ["check", "import"] and first.done[-1] == "speak"
     play.report(second, "imported", "checked")
     assert first.stage is Stage.LEAVING and second.stage is Stage.STANDING_BY
     play.end(first, 0)
-    assert second.done == ["import", "go"]
+    assert second.done == ["check", "import", "go"]
     play.report(second, "ready", now=5.4)
     assert said == ["rivet: reloaded in 0.40 s"]
     assert play.supervisor.spare is play.children[2]  # type: ignore[comparison-overlap]
@@ -282,8 +284,8 @@ def test_a_save_during_an_import_replaces_it(play: Play) -> None:
     play.serve(play.children[0])
     play.save(5)
     play.save(6)
-    assert play.children[1].done == ["import", "kill", "close"]
-    assert play.children[2].done == ["import"]
+    assert play.children[1].done == ["check", "import", "kill", "close"]
+    assert play.children[2].done == ["check", "import"]
 
 
 def test_a_save_while_the_data_changes_hands_waits(play: Play) -> None:
@@ -296,7 +298,7 @@ def test_a_save_while_the_data_changes_hands_waits(play: Play) -> None:
     assert len(play.children) == 2
     play.end(first, 0)
     play.supervisor.passed(7)
-    assert play.children[2].done == ["import"] and second.stage is Stage.OPENING
+    assert play.children[2].done == ["check", "import"] and second.stage is Stage.OPENING
     play.report(play.children[2], "imported", "checked")
     assert second.stage is Stage.OPENING, "it can't leave before it serves"
     play.report(second, "ready")
@@ -314,7 +316,7 @@ def test_a_broken_save_changes_nothing(play: Play, said: list[str], report: bool
     assert said[-1] == "rivet: waiting for the next save; the last good code goes on"
     assert len(said) == 2 and first.stage is Stage.SERVING
     play.save(6)
-    assert play.children[2].done == ["import"], "the one that was prepared"
+    assert play.children[2].done == ["check", "import"], "the one that was prepared"
 
 
 def test_a_child_that_dies_is_replaced_after_a_pause_or_a_save(play: Play, said: list[str]) -> None:
@@ -370,6 +372,41 @@ def test_a_child_that_does_not_leave_in_time_is_killed(play: Play, said: list[st
     assert play.children[0].done[-1] == "kill" and "is killed; nothing is lost" in said[-1]
     play.end(play.children[0], -9)
     assert play.children[1].done[-1] == "go"
+
+
+BROKEN = {
+    "broken": [
+        {"name": "shop", "key": "a", "location": "charge", "expected": "a step", "found": "a sleep",
+         "site": "shop.py:7", "status": "diverged", "error": ""},
+        {"name": "old", "key": "b", "site": None, "status": "not_in_registry", "error": "No actor 'old'."},
+    ],
+    "count": 5,
+    "whole": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_workflows_that_the_code_would_break_are_named(play: Play, said: list[str], strict: bool) -> None:
+    play.supervisor.launch = dataclasses.replace(play.supervisor.launch, strict_replay=strict)
+    first = play.children[0]
+    play.serve(first)
+    play.save(5)
+    second = play.children[1]
+    play.report(second, "imported")
+    second.stage = Stage.STANDING_BY
+    play.supervisor.heard(second, {"checked": BROKEN}, 6)  # type: ignore[arg-type]
+    assert said[:3] == [
+        "rivet: shop a diverges at 'charge': the code asks for a step, the journal has a sleep (shop.py:7)",
+        "rivet: old b can't go on: No actor 'old'.",
+        "rivet: and 3 more",
+    ]
+    assert "rivet replay --all checks every one" in said[4]
+    assert first.stage is (Stage.SERVING if strict else Stage.LEAVING)
+    assert (second.done[-1] == "kill") is strict
+    if strict:
+        play.end(second, -9)
+        play.save(7)
+        assert len(said) == 6 and play.children[2].done == ["check", "import"]
 
 
 def test_ctrl_c_ends_all_and_the_one_with_the_data_in_good_order(play: Play) -> None:

@@ -20,6 +20,8 @@ from tests.support.sockets import Closing, WebSocket, connecting
 
 T = TypeVar("T")
 
+RPCS = ["break_soon", "breaks", "grow", "ping", "plan"]
+
 
 async def add(step: Any, n: int) -> int:
     step.state["value"] += n
@@ -45,13 +47,28 @@ async def grow(c: Any, n: int) -> int:
     return int(c.state["value"])
 
 
+async def break_soon(c: Any) -> None:
+    await c.cron.set("daily", "30 4 * * *", "ping", timezone="Europe/Vienna", max_history=5)
+    await c.cron.every("broken", 60, "breaks")
+
+
+def breaks(c: Any) -> None:
+    raise ValueError("no")
+
+
 def registry() -> Registry:
     counter = actor(
         state={"value": 0},
         queues={"jobs": queue(), "idle": queue()},
         events={"news": event()},
         run=workflow(flow),
-        actions={"ping": lambda c: "pong", "plan": plan, "grow": grow},
+        actions={
+            "ping": lambda c: "pong",
+            "plan": plan,
+            "grow": grow,
+            "break_soon": break_soon,
+            "breaks": breaks,
+        },
     )
     plain = actor(db=True, actions={"fill": lambda c: c.db.execute("CREATE TABLE t (a)")})
     return setup(use={"counter": counter, "plain": plain})
@@ -123,7 +140,7 @@ def test_all_there_is_to_see_comes_first(version: int | None) -> None:
             async with looking(client, version) as (socket, init):
                 assert value(init.state) == {"value": 0}
                 assert init.is_state_enabled
-                assert init.rpcs == ["grow", "ping", "plan"]
+                assert init.rpcs == RPCS
                 assert not init.is_database_enabled
                 if socket.version >= 2:
                     assert init.queue_size == 1
@@ -179,7 +196,7 @@ def test_requests() -> None:
                 pass
             socket.ask(inspecting.RpcsListRequest(3))
             rpcs = await socket.until(inspected.RpcsListResponse)
-            assert rpcs == inspected.RpcsListResponse(3, ["grow", "ping", "plan"])
+            assert rpcs == inspected.RpcsListResponse(3, RPCS)
             socket.ask(inspecting.TraceQueryRequest(4, 0, 0, 0))
             assert (await socket.until(inspected.TraceQueryResponse)).rid == 4
             for body in range(3):
@@ -250,6 +267,28 @@ def test_schedules() -> None:
                 assert answer == inspected.ScheduleDeleteResponse(4, "tick", deleted)
             socket.ask(inspecting.ScheduleHistoryRequest(5, "tick", 10))
             assert (await socket.until(inspected.ScheduleHistoryResponse)).history == []
+
+    run(main())
+
+
+def test_jobs_by_expression_and_calls_that_failed() -> None:
+    async def main() -> None:
+        async with serving(registry()) as client:
+            await client.act("break_soon")
+            await asyncio.sleep(61)
+            async with looking(client) as (socket, init):
+                daily = next(each for each in init.schedules if each.kind == "cron")
+                assert (daily.id, daily.expression, daily.timezone, daily.interval_ms, daily.max_history) == (
+                    "daily",
+                    "30 4 * * *",
+                    "Europe/Vienna",
+                    None,
+                    5,
+                )
+                socket.ask(inspecting.ScheduleHistoryRequest(1, "broken", 10))
+                (fire,) = (await socket.until(inspected.ScheduleHistoryResponse)).history
+                assert fire.result == "error"
+                assert fire.error == inspected.ScheduleError("user", "failed", "ValueError: no")
 
     run(main())
 

@@ -17,6 +17,7 @@ from rivetpy.client.endpoint import find_endpoint
 from rivetpy.client.plain import PlainTransport
 from rivetpy.client.requests import ByKey, Requests
 from rivetpy.engine.app import create_app
+from rivetpy.engine.handover import Handover
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
 from rivetpy.store.memory import MemoryStore
@@ -94,6 +95,50 @@ def test_the_socket_outlives_the_server() -> None:
         second = Live(registry(), sock)
         assert waiting.ended() == 5
         second.stop()
+
+
+HEALTH = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+def whole(peer: socket.socket) -> bytes:
+    """The next answer of a connection, which comes in pieces; nothing when it was closed."""
+    answer = b""
+    while not answer.endswith(b"}") and (data := peer.recv(65536)):
+        answer += data
+    return answer
+
+
+@pytest.mark.parametrize("leaving", [True, False])
+def test_idle_connections_go_to_the_next_server(leaving: bool) -> None:
+    """One that was used, one that never was, and one whose request is half here: no client sees an error."""
+    to_next, from_last = socket.socketpair()
+    with listening() as sock, to_next, from_last:
+        handover = Handover(to_next, from_last)
+        first = Live(registry(), sock, handover=handover)
+        used, new, half = (socket.create_connection(("127.0.0.1", first.port), timeout=20) for _ in range(3))
+        used.sendall(HEALTH)
+        assert whole(used).startswith(b"HTTP/1.1 200")
+        half.sendall(HEALTH[:20])
+        time.sleep(0.2)
+        handover.leaving = leaving
+        stopping = threading.Thread(target=first.stop)
+        stopping.start()
+        time.sleep(0.3)
+        half.sendall(HEALTH[20:])
+        answer = whole(half)
+        assert answer.startswith(b"HTTP/1.1 200") and b"connection: close" in answer
+        stopping.join(20)
+        if leaving:
+            handover.leaving = False
+            used.sendall(HEALTH)
+            new.sendall(HEALTH)
+            second = Live(registry(), sock, handover=handover)
+            answers = [whole(peer)[:12] for peer in (used, new)]
+            assert answers == [b"HTTP/1.1 200"] * 2
+            second.stop()
+        assert [whole(peer) for peer in (used, new)] == [b"", b""]
+        for peer in (used, new, half):
+            peer.close()
 
 
 def test_connections_send_without_delay() -> None:

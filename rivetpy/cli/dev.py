@@ -73,6 +73,7 @@ def run_dev(options: DevOptions) -> int:
 
 def _run_on(options: DevOptions, ref: RegistryRef, directory: Path, listener: socket.socket) -> int:
     port: int = listener.getsockname()[1]
+    to_next, from_last = socket.socketpair()
     lock = _patiently(directory, lambda: DataLock.acquire(directory, port, options.host))
     try:
         if options.fresh:
@@ -88,12 +89,15 @@ def _run_on(options: DevOptions, ref: RegistryRef, directory: Path, listener: so
             lock_fd=lock.fd,
             orders_fd=-1,
             report_fd=-1,
+            handover_fds=(to_next.fileno(), from_last.fileno()),
         )
         return Supervisor(
             launch, lambda actors: _announce(launch, options.host, port, actors), _reloading(options, launch)
         ).run()
     finally:
         lock.release()
+        to_next.close()
+        from_last.close()
 
 
 def _reloading(options: DevOptions, launch: Launch) -> Reloading | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from rivetpy.cli.paging import Paged
 from rivetpy.cli.problems import Problem
 from rivetpy.client.calls import Call
 from rivetpy.client.endpoint import Endpoint
@@ -16,7 +17,6 @@ from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value
 
 T = TypeVar("T")
-PAGE = 100
 
 
 class EngineApi:
@@ -34,16 +34,16 @@ class EngineApi:
             raise _no_engine(self.endpoint)
         return answer
 
-    def actors(self, name: str | None) -> Iterator[JsonObject]:
-        """Every actor, newest first, each with its summary; asks for the next page when it is needed."""
-        query = {"limit": str(PAGE), "summary": "true"} | ({"name": name} if name is not None else {})
-        while True:
-            answer = self._run(self._requests.actors(**query))
-            yield from answer["actors"]
-            cursor = answer["pagination"]["cursor"]
-            if cursor is None:
-                return
-            query["cursor"] = cursor
+    def actors(self, name: str | None, limit: int | None = None, cursor: str | None = None) -> Paged:
+        """The actors, newest first, each with its summary; asks for the next page when it is needed."""
+        query = {"summary": "true"} | ({"name": name} if name is not None else {})
+
+        def page(size: int, start: str | None) -> tuple[list[JsonObject], str | None]:
+            where = {} if start is None else {"cursor": start}
+            answer = self._run(self._requests.actors(**query, **where, limit=str(size)))
+            return answer["actors"], answer["pagination"]["cursor"]
+
+        return Paged(page, limit, cursor)
 
     def keys(self, name: str, limit: int) -> Iterator[str]:
         """The keys of the newest actors of a name."""

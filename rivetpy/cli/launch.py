@@ -29,6 +29,8 @@ class Launch:
     orders_fd: int
     #: Takes the child's reports, a JSON object a line.
     report_fd: int
+    #: Two sockets over which a child that leaves hands its idle connections to the next one: to write, to read.
+    handover_fds: tuple[int, int]
 
     def to_argument(self) -> str:
         """The task as a command-line argument."""
@@ -42,18 +44,21 @@ class Launch:
         fields = json.loads(text)
         ref = fields.pop("registry")
         registry = RegistryRef(Path(ref["path"]), Path(ref["root"]), ref["module"], ref["attribute"])
-        return cls(registry, Path(fields.pop("data_dir")), **fields)
+        handover = tuple(fields.pop("handover_fds"))
+        return cls(registry, Path(fields.pop("data_dir")), handover_fds=handover, **fields)
 
     @property
     def fds(self) -> tuple[int, ...]:
         """What the child inherits."""
-        return self.socket_fd, self.lock_fd, self.orders_fd, self.report_fd
+        return self.socket_fd, self.lock_fd, self.orders_fd, self.report_fd, *self.handover_fds
 
 
 class Order(enum.Enum):
     """What the parent tells a child, a byte each."""
 
-    #: Import the registry as it is now, and check it.
+    #: When you have imported, see which running workflows the code would break.
+    CHECK = b"c"
+    #: Import the registry as it is now.
     IMPORT = b"i"
     #: The data is yours: open it and serve.
     GO = b"g"
@@ -64,7 +69,8 @@ class Order(enum.Enum):
 
 
 #: A report is one of: ``{"imported": actors, "files": […]}`` (the user's code is there, and these are its files),
-#: ``{"checked": true}`` (it may have the data), ``{"ready": true}`` (it serves),
+#: ``{"checked": {"broken": […], "count": n, "whole": bool}}`` (it may have the data; which running workflows would
+#: break, and whether there was time for all of them), ``{"ready": true}`` (it serves),
 #: ``{"files": […], "since": ns}`` (imported later, after this moment),
 #: ``{"stuck": "file:line"}`` (where an import is that takes long),
 #: ``{"failed": message, "detail": lines, "files": […], "folders": […]}`` (it can't start, and would not the next

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rivetpy.cli.paging import Paged
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.copy_routes import copy_json
@@ -61,10 +62,18 @@ class Offline:
         self._files = Files(directory / ACTOR_FILES)
         self._namespace = namespace
 
-    def actors(self, name: str | None) -> Iterator[JsonObject]:
-        """Every actor, newest first, each with its summary."""
-        for row in self._rows(name):
-            yield {**actor_json(row, awake=False), "summary": summary_json(self._view(row))}
+    def actors(self, name: str | None, limit: int | None = None, cursor: str | None = None) -> Paged:
+        """The actors, newest first, each with its summary."""
+
+        def page(size: int, start: str | None) -> tuple[list[JsonObject], str | None]:
+            wanted = Listing(self._namespace, name, limit=size, cursor=start)
+            rows, after = asyncio.run(self._store.list(wanted))
+            found = [
+                actor_json(row, awake=False) | {"summary": summary_json(self._view(row))} for row in rows
+            ]
+            return found, after
+
+        return Paged(page, limit, cursor)
 
     def journals(self, name: str | None) -> Iterator[Journaled]:
         """Every actor (of this name) with its rows, newest first."""

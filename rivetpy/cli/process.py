@@ -32,6 +32,7 @@ class Stage(enum.Enum):
 
 #: Where an order leads, and where it can be given.
 _ORDERED = {
+    (Stage.WARM, Order.CHECK): Stage.WARM,
     (Stage.WARM, Order.IMPORT): Stage.IMPORTING,
     (Stage.STANDING_BY, Order.GO): Stage.OPENING,
     (Stage.SERVING, Order.SPEAK): Stage.SERVING,

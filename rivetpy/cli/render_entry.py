@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rivetpy.cli import times
 from rivetpy.cli.journal import BranchLine, Line
-from rivetpy.cli.render_values import STYLES, error_lines, failure_lines, status_text, value_text
+from rivetpy.cli.render_values import STYLES, error_lines, failure_lines, queues_text, status_text, value_text
 from rivetpy.cli.terminal import clip, clip_left, unicode_out, wrap
 from rivetpy.cli.text import json_text, visible
 from rivetpy.wire.jsonvalue import JsonObject
@@ -37,24 +37,7 @@ def entry_line(line: Line, width: int, now: int) -> Iterator[Text]:
 def entry_lines(line: Line, now: int) -> Iterator[Text]:
     """All that an entry holds, nothing cut."""
     yield Text(visible(line.location), "bold")
-    facts: list[tuple[str, str]] = [
-        ("kind", line.kind),
-        ("status", line.status + (f" ({line.reason})" if line.reason not in {None, line.status} else "")),
-    ]
-    if line.attempts:
-        facts.append(("attempts", str(line.attempts)))
-    for name, at in (
-        ("created", line.created_at),
-        ("started", line.started_at),
-        ("completed", line.completed_at),
-        ("rolled back", line.rolled_back_at),
-    ):
-        if at is not None:
-            facts.append((name, times.full(at)))
-    for name, at in (("tries again", line.retry_at), ("deadline", line.deadline)):
-        if at is not None:
-            facts.append((name, times.full(at) if line.completed_at else times.until(at, now)))
-    for name, text in facts:
+    for name, text in _facts(line, now):
         yield Text.assemble((f"{name:<12}", "dim"), text)
     if line.value is not None:
         yield Text("value", "dim")
@@ -66,6 +49,28 @@ def entry_lines(line: Line, now: int) -> Iterator[Text]:
         yield from _failure("error", line.failure)
     if line.rollback_failure is not None:
         yield from _failure("error of the rollback", line.rollback_failure)
+
+
+def _facts(line: Line, now: int) -> Iterator[tuple[str, str]]:
+    yield "kind", line.kind
+    yield "status", line.status + (f" ({line.reason})" if line.reason not in {None, line.status} else "")
+    if line.attempts:
+        yield "attempts", str(line.attempts)
+    if line.kind == "message":
+        yield "queues", visible(queues_text(line.queues))
+    for name, at in (
+        ("created", line.created_at),
+        ("started", line.started_at),
+        ("completed", line.completed_at),
+        ("rolled back", line.rolled_back_at),
+    ):
+        if at is not None:
+            yield name, f"{times.full(at)} ({times.ago(at, now)})"
+    if line.completed_at is not None:
+        yield "took", times.span(line.completed_at - line.begun_at)
+    for name, at in (("tries again", line.retry_at), ("deadline", line.deadline)):
+        if at is not None:
+            yield name, times.full(at) if line.completed_at else times.until(at, now)
 
 
 def _branch(branch: BranchLine) -> Iterator[Text]:

@@ -92,7 +92,7 @@ def replay_journals(common: Common, wanted: Wanted) -> None:
             registry = _load(ref)
         for journaled in journals:
             with contextlib.redirect_stdout(sys.stderr):
-                checked = asyncio.run(_check(registry, journaled, wanted.failed))
+                checked = asyncio.run(check_journal(registry, journaled, wanted.failed))
             counts[checked.status] += 1
             bad += not checked.good
             _show(checked, wanted, common)
@@ -144,7 +144,8 @@ def _chosen(offline: Offline, wanted: Wanted) -> Iterator[Journaled]:
         yield offline.journal(require(offline, wanted.name, wanted.key)["actor_id"])
 
 
-async def _check(registry: Registry, journaled: Journaled, failed: bool) -> Checked:
+async def check_journal(registry: Registry, journaled: Journaled, failed: bool = False) -> Checked:
+    """Check one actor's journal; ``failed``: also that of a workflow that failed."""
     row = journaled.row
     who = (row.name, format_key(row.key), row.id)
     definition = registry.actors.get(row.name)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from rivetpy.cli.eventlog import EventLog, set_up_logging
 from rivetpy.cli.launch import Launch, Order, Report, actors_report
 from rivetpy.cli.orders import Orders
+from rivetpy.cli.prechecking import NOT_CHECKED, precheck
 from rivetpy.cli.watchdog import Watchdog, users_line
 from rivetpy.config import (
     ACTOR_FILES,
@@ -28,6 +29,7 @@ from rivetpy.config import (
     loaded_folders,
 )
 from rivetpy.engine.app import create_app
+from rivetpy.engine.handover import Handover
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
 from rivetpy.registry import Registry
@@ -55,7 +57,7 @@ def serve_registry(launch: Launch, stdout: int, report: Reporter, orders: Orders
     set_up_logging(launch.log_level)
     actors = {name: (list(a.queues), list(a.actions)) for name, a in registry.actors.items()}
     report(actors_report(actors, sorted(loaded_files())))
-    report({"checked": True})
+    report(precheck(registry, launch.data_dir) if orders.came[Order.CHECK].is_set() else NOT_CHECKED)
     orders.came[Order.GO].wait()
     events = EventLog(stdout, launch.log_level, launch.color, orders.came[Order.SPEAK])
     _run(_serve(launch, registry, events, report, orders))
@@ -100,7 +102,13 @@ async def _serve(
     loop = asyncio.get_running_loop()
     stop, started = asyncio.Event(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    orders.on_leave(lambda: loop.call_soon_threadsafe(stop.set))
+    handover = Handover(*(socket.socket(fileno=file) for file in launch.handover_fds))
+
+    def leave() -> None:
+        handover.leaving = True
+        stop.set()
+
+    orders.on_leave(lambda: loop.call_soon_threadsafe(leave))
     store = SqliteStore.open(launch.data_dir / DATABASE, Durability(launch.durability))
     listener = socket.socket(fileno=launch.socket_fd)
     host = Host(
@@ -123,7 +131,7 @@ async def _serve(
     watchdog = Watchdog()
     ready = asyncio.create_task(_report_files(started, report))
     try:
-        await serve(app, listener, REQUEST_GRACE, stop=stop, started=started)
+        await serve(app, listener, REQUEST_GRACE, stop=stop, started=started, handover=handover)
     finally:
         ready.cancel()
         watchdog.end()

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from rivetpy import __version__
 from rivetpy.cli.engine_api import EngineApi
+from rivetpy.cli.paging import Paged
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.client.endpoint import Endpoint, find_endpoint
@@ -30,8 +31,8 @@ DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
 class Source(Protocol):
     """What the reading commands read; objects are shaped as in spec wire 4 and 9.2."""
 
-    def actors(self, name: str | None) -> Iterator[JsonObject]:
-        """Every actor, newest first, each with its summary."""
+    def actors(self, name: str | None, limit: int | None = None, cursor: str | None = None) -> Paged:
+        """The actors, newest first, each with its summary."""
         ...
 
     def find(self, name: str, key: Key) -> JsonObject | None:

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from rivetpy.cli.launch import Launch, Order, Report
@@ -129,7 +129,9 @@ class Supervisor:
         """Whether a save is taken up now: one that comes while the newest child gets the data waits until it has."""
         if self._asked or self._failure is not None:
             return False
-        return self.coming is None or self.coming.stage in {Stage.WARM, Stage.IMPORTING, Stage.CHECKING}
+        if self.coming is None or self.coming.refused:
+            return True
+        return self.coming.stage in {Stage.WARM, Stage.IMPORTING, Stage.CHECKING}
 
     def bring(self) -> None:
         """Import the registry as it is now, in a child; instead of one that still imports what it was before."""
@@ -141,6 +143,8 @@ class Supervisor:
         if self.reloading is not None:
             self.coming.saved_at = self.reloading.saves.waiting_since
             self.reloading.saves.begin(time.time_ns())
+        if self._announced:
+            self.coming.order(Order.CHECK)
         self.coming.order(Order.IMPORT)
 
     def _fresh(self) -> Child:
@@ -164,6 +168,8 @@ class Supervisor:
             )
         elif "imported" in report:
             self._actors = report["imported"]
+        elif "checked" in report:
+            self._checked(child, report["checked"])
         elif "ready" in report:
             self._ready(child, now)
         self._advance(now)
@@ -172,12 +178,24 @@ class Supervisor:
         """Give the data to a child that waits for it, or have it given up first: never are there two that have it."""
         if self._asked or self.coming is None or self.coming.stage is not Stage.STANDING_BY:
             return
+        if self.coming.refused:
+            return
         if self.serving is None:
             self.serving, self.coming = self.coming, None
             self.serving.order(Order.GO)
         elif self.serving.stage is Stage.SERVING:
             self.serving.order(Order.LEAVE)
             self._deadline = now + GRACE
+
+    def _checked(self, child: Child, told: Report) -> None:
+        """Say which workflows would break; with --strict-replay that is a broken save."""
+        for line in broken_lines(told):
+            say(line)
+        if told["count"] and self.launch.strict_replay and self.reloading is not None:
+            child.refused = True
+            child.kill()
+            say(f"--strict-replay: waiting for the next save{self._meanwhile}")
+            self._prepare()
 
     def _ready(self, child: Child, now: float) -> None:
         self._deadline = None
@@ -270,6 +288,25 @@ class Supervisor:
     @property
     def _name(self) -> str:
         return self.launch.registry.path.name
+
+
+def broken_lines(told: Report) -> Iterator[str]:
+    """The workflows that the new code breaks, a line each, and what becomes of them."""
+    for each in told["broken"]:
+        who = f"{each['name']} {each['key']}"
+        if each["site"] is None:
+            yield f"{who} can't go on: {each['error'] or each['status']}"
+        else:
+            yield (
+                f"{who} diverges at {each['location']!r}: the code asks for {each['expected']}, "
+                f"the journal has {each['found']} ({near(each['site'])})"
+            )
+    if more := told["count"] - len(told["broken"]):
+        yield f"and {more} more"
+    if told["count"]:
+        yield "they pause until a save that fits, and all others go on; rivet history shows the ways out"
+    if not told["whole"]:
+        yield "there were more running workflows than could be checked in a second; rivet replay --all checks every one"
 
 
 def how_it_ended(code: int) -> str:

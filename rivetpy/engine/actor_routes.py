@@ -35,6 +35,9 @@ class ActorRoutes:
                 await self._host.sleep(row.id)
             case "POST", ("wake",):
                 await self._host.wake(row.id)
+            case "POST", ("reschedule",):  # somewhere else, where there is such a place
+                await self._host.sleep(row.id)
+                await self._host.wake(row.id)
             case "GET", ("kv", "keys", key):
                 return json_answer(await self._value(row, key))
             case "GET", ("export",):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rivetpy.actors import ActorOptions
-from rivetpy.engine.namespaces import check_namespace
 from rivetpy.errors import actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import format_key
@@ -19,7 +18,7 @@ async def actor_of(host: Host, wanted: ByKey | ById) -> ActorRow:
         if row is None or row.destroyed_at is not None:
             raise actor_not_found(wanted.actor_id)
         return row
-    check_namespace(wanted.namespace)
+    host.namespaces.check(wanted.namespace)
     if wanted.create:
         row, _ = await host.get_or_create(wanted.namespace, wanted.name, wanted.key, wanted.input)
         return row

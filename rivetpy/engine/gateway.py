@@ -23,7 +23,6 @@ from rivetpy.engine.http import (
 )
 from rivetpy.engine.inspector_access import check_token
 from rivetpy.engine.inspector_routes import Inspector, refusal
-from rivetpy.engine.namespaces import check_namespace
 from rivetpy.engine.raw import RawAnswer, check_hook, is_raw, raw_answer, read_raw_body, request_for_actor
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
@@ -67,7 +66,7 @@ class Gateway:
         """The body is read before an actor is made for it, so a request that is refused leaves nothing."""
         actor = target.actor
         if isinstance(actor, ByKey):
-            check_namespace(actor.namespace)
+            self._host.namespaces.check(actor.namespace)
             body = await self._body(request, target, actor.name)
             return await actor_of(self._host, actor), body
         row = await actor_of(self._host, actor)

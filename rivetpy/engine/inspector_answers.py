@@ -34,7 +34,7 @@ class Answers:
 
     async def init(self) -> inspected.Init:
         """All there is to see."""
-        view = await self._view()
+        view = await self.view()
         return inspected.Init(
             connections=_connections(view),
             state=_state(view),
@@ -47,20 +47,20 @@ class Answers:
             schedules=await self._schedules(),
         )
 
-    async def update(self, change: Change) -> inspected.Update | None:
-        """What to tell after a change; None when there is nothing of the kind."""
+    async def update(self, change: Change, view: ActorView) -> inspected.Update | None:
+        """What to tell after a change, of the actor as it is now; None when there is nothing of the kind."""
         match change:
             case Change.SCHEDULES:
                 return inspected.SchedulesUpdated(await self._schedules())
             case Change.STATE:
-                state = _state(await self._view())
+                state = _state(view)
                 return None if state is None else inspected.StateUpdated(state)
             case Change.QUEUE:
-                return inspected.QueueUpdated(len((await self._view()).queue))
+                return inspected.QueueUpdated(len(view.queue))
             case Change.CONNECTIONS:
-                return inspected.ConnectionsUpdated(_connections(await self._view()))
+                return inspected.ConnectionsUpdated(_connections(view))
             case Change.HISTORY:
-                history = await history_bytes(await self._view())
+                history = await history_bytes(view)
                 return None if history is None else inspected.WorkflowHistoryUpdated(history)
 
     async def answer(self, asked: inspecting.ToActor) -> inspected.Response | None:
@@ -70,10 +70,10 @@ class Answers:
                 await self._host.set_state(self._row.id, cborvalue.loads(state))
                 return None
             case inspecting.StateRequest(id):
-                view = await self._view()
+                view = await self.view()
                 return inspected.StateResponse(id, _state(view), view.has_state)
             case inspecting.ConnectionsRequest(id):
-                return inspected.ConnectionsResponse(id, _connections(await self._view()))
+                return inspected.ConnectionsResponse(id, _connections(await self.view()))
             case inspecting.ActionRequest(id, name, args):
                 output = await self._host.call(self._row.id, name, args_list(cborvalue.loads(args)))
                 return inspected.ActionResponse(id, cborvalue.dumps(output))
@@ -82,7 +82,7 @@ class Answers:
             case inspecting.TraceQueryRequest(id):
                 return inspected.TraceQueryResponse(id, b"")
             case inspecting.QueueRequest(id, limit):
-                return inspected.QueueResponse(id, self._queue(await self._view(), min(limit, PAGE)))
+                return inspected.QueueResponse(id, self._queue(await self.view(), min(limit, PAGE)))
             case inspecting.EventsRequest() | inspecting.ClearEventsRequest():
                 raise RivetError("actor", "invalid_request", "Events are not recorded any more.")
             case _:
@@ -92,7 +92,7 @@ class Answers:
         """The answer to a request of a later version."""
         match asked:
             case inspecting.WorkflowHistoryRequest(id):
-                view = await self._view()
+                view = await self.view()
                 return inspected.WorkflowHistoryResponse(
                     id, await history_bytes(view), view.workflow is not None
                 )
@@ -118,7 +118,8 @@ class Answers:
             case _:
                 raise TypeError(f"no answer to {asked!r}")
 
-    async def _view(self) -> ActorView:
+    async def view(self) -> ActorView:
+        """The actor as it is now. Raises RivetError ``actor.not_found``."""
         return await self._host.view(self._row.id)
 
     def _queue(self, view: ActorView, limit: int) -> inspected.QueueStatus:

@@ -11,6 +11,7 @@ from rivetpy.engine.inspector_answers import Answers
 from rivetpy.engine.sockets import FAILED, Gone, Socket, TooLong
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
+from rivetpy.host.view import ActorView
 from rivetpy.host.watching import Change, Changes
 from rivetpy.store import ActorRow
 from rivetpy.wire.inspected import TO_INSPECTOR, Error, ToInspector
@@ -138,13 +139,14 @@ class Inspection:
             self._news.clear()
             begun = loop.time()
             changed, self._changed = self._changed, set()
+            view = await self._answers.view()
             for change in _ORDER:
                 if change in changed:
-                    await self._update(change)
+                    await self._update(change, view)
             await asyncio.sleep(max(PAUSE, (loop.time() - begun) / MAKING))
 
-    async def _update(self, change: Change) -> None:
-        update = await self._answers.update(change)
+    async def _update(self, change: Change, view: ActorView) -> None:
+        update = await self._answers.update(change, view)
         if update is not None and TO_INSPECTOR.has(type(update), self._framing.version):
             await self._send(update)
 

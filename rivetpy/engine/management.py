@@ -10,10 +10,10 @@ import rivetpy
 from rivetpy.engine.actor_routes import ActorRoutes
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.api_requests import bad_request, json_body, no_route
+from rivetpy.engine.cluster_routes import ClusterRoutes
 from rivetpy.engine.copy_routes import CopyRoutes
 from rivetpy.engine.http import Answer, json_answer
 from rivetpy.engine.inspector import summary_json
-from rivetpy.engine.namespaces import NAMES, check_namespace
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import parse_key
@@ -34,6 +34,7 @@ class Management:
         self._host = host
         self._details = dict(details)
         self._actor = ActorRoutes(host)
+        self._cluster = ClusterRoutes(host)
         self._copies = CopyRoutes(host)
 
     async def answer(self, request: Request, path: bytes, ray_id: str) -> Answer:
@@ -59,16 +60,16 @@ class Management:
             case "POST", ("actors",):
                 return await self._create(request)
             case "GET", ("actors", "names"):
-                _namespace(request)
+                self._cluster.namespace(request)
                 return json_answer({"names": self._names(), "pagination": {"cursor": None}})
             case "POST", ("actors", "import"):
-                return await self._copies.restore(request, _namespace(request))
+                return await self._copies.restore(request, self._cluster.namespace(request))
             case _, ("actors", actor_id, *route) if actor_id:
                 row = await self._known(request, actor_id)
                 return await self._actor.answer(request, row, tuple(route), ray_id)
-            case "GET", ("namespaces",):
-                return json_answer({"namespaces": _namespaces(), "pagination": {"cursor": None}})
-        raise no_route(request.method, path)
+            case _, ("actors", *_):
+                raise no_route(request.method, path)
+        return await self._cluster.answer(request, path)
 
     def _metadata(self) -> JsonObject:
         return {
@@ -92,7 +93,7 @@ class Management:
         }
 
     async def _actors(self, request: Request) -> Answer:
-        namespace = _namespace(request)
+        namespace = self._cluster.namespace(request)
         query = request.query_params
         cursor: str | None = None
         if "actor_ids" in query or "actor_id" in query:
@@ -153,30 +154,22 @@ class Management:
         return shown
 
     async def _get_or_create(self, request: Request) -> Answer:
-        namespace, name, key, given = await _wanted(request)
+        namespace, name, key, given = await _wanted(request, self._cluster.namespace(request))
         row, created = await self._host.get_or_create(namespace, name, parse_key(key), given)
         shown = actor_json(row, awake=self._host.is_awake(row.id))
         return json_answer({"actor": shown, "created": created})
 
     async def _create(self, request: Request) -> Answer:
-        namespace, name, key, given = await _wanted(request)
+        namespace, name, key, given = await _wanted(request, self._cluster.namespace(request))
         row = await self._host.create(namespace, name, parse_key(key), given)
         return json_answer({"actor": actor_json(row, awake=self._host.is_awake(row.id))})
 
     async def _known(self, request: Request, actor_id: str) -> ActorRow:
-        namespace = _namespace(request)
+        namespace = self._cluster.namespace(request)
         row = await self._host.get(actor_id)
         if row is None or row.destroyed_at is not None or row.namespace != namespace:
             raise actor_not_found(actor_id)
         return row
-
-
-def _namespace(request: Request) -> str:
-    name = request.query_params.get("namespace")
-    if not name:
-        raise bad_request("The query parameter 'namespace' is missing.")
-    check_namespace(name)
-    return name
 
 
 def _flag(request: Request, name: str) -> bool:
@@ -190,9 +183,8 @@ def _limit(request: Request) -> int:
     return min(int(text), MAX_PAGE)
 
 
-async def _wanted(request: Request) -> tuple[str, str, str, Value]:
+async def _wanted(request: Request, namespace: str) -> tuple[str, str, str, Value]:
     """Namespace, name, key and input of the actor that a body asks for."""
-    namespace = _namespace(request)
     body = await json_body(request)
     name, key, given = body.get("name"), body.get("key"), body.get("input")
     if not isinstance(name, str) or not name:
@@ -212,7 +204,3 @@ def _check_placement(body: JsonObject) -> None:
         raise RivetError("datacenter", "not_found", f"There is no datacenter {datacenter!r}.", status=400)
     if body.get("crash_policy", "sleep") not in CRASH_POLICIES:
         raise bad_request(f"'crash_policy' is one of {', '.join(sorted(CRASH_POLICIES))}.")
-
-
-def _namespaces() -> list[Json]:
-    return [{"namespace_id": name, "name": name, "display_name": name, "create_ts": 0} for name in NAMES]

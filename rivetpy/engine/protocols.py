@@ -22,6 +22,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.frames import Frame
 
+from rivetpy.engine.handover import Handover
 from rivetpy.errors import RivetError
 from rivetpy.wire.errors import error_body
 from rivetpy.wire.jsonvalue import encode
@@ -58,11 +59,12 @@ class Times:
 
 
 class Clients(ServerState):
-    """Everybody who is connected, and whether there is room for one more."""
+    """Everybody who is connected, whether there is room for one more, and who they are left to at the end."""
 
-    def __init__(self, times: Times) -> None:
+    def __init__(self, times: Times, handover: Handover | None) -> None:
         super().__init__()
         self.times = times
+        self.handover = handover
         self._top = _room()
         self._said = -QUIET
 
@@ -136,6 +138,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._phase = _Phase.HEAD
         #: Bytes received since the parser last told of something.
         self._silent = 0
+        #: Whether the server ends, and with it the connection once this request is answered.
+        self._last = False
         self._receiving = _Limit()
         self._sending = _Limit()
         self._refusal = RivetError("guard", "invalid_request", "This is not HTTP.")
@@ -186,6 +190,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._receiving.stop()
         self._check_head()
         super().on_headers_complete()
+        if self._last:
+            self.shutdown()
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
@@ -193,6 +199,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._phase = _Phase.BETWEEN
+        self._silent = 0
         self._receiving.stop()
         super().on_message_complete()
 
@@ -200,6 +207,30 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self._phase is _Phase.BODY:
             self._receiving.start(self._clients.times.rest, self.transport.abort)
+
+    def resume(self) -> None:
+        """It is no new connection: another server had it, and nothing was going on."""
+        self._receiving.stop()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def shutdown(self) -> None:
+        """The server ends: an answer that is due is given, and what is idle is closed or left to the next server."""
+        handover = self._clients.handover
+        written = not self.transport.is_closing() and self.transport.get_write_buffer_size() == 0
+        if not self._idle and self._phase is _Phase.HEAD:
+            self._last = True
+        elif self._idle and written and handover is not None and handover.leaving:
+            handover.give(self.transport)
+        else:
+            super().shutdown()
+
+    @property
+    def _idle(self) -> bool:
+        """Whether no part of a request has come that is not answered."""
+        answered = self._phase is _Phase.BETWEEN and self.cycle.response_complete
+        return not self._silent and (answered or self._phase is _Phase.HEAD)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -11,6 +11,7 @@ from collections.abc import Generator
 import uvicorn
 from starlette.applications import Starlette
 
+from rivetpy.engine.handover import Handover
 from rivetpy.engine.protocols import Clients, HttpProtocol, Times, WebSocketProtocol
 
 #: Seconds that requests in progress get after the stop.
@@ -27,14 +28,28 @@ MAX_FRAME = 1024 * 1024
 class _Server(uvicorn.Server):
     """Signals are the business of whoever called."""
 
-    def __init__(self, config: uvicorn.Config, started: asyncio.Event, times: Times) -> None:
+    def __init__(
+        self, config: uvicorn.Config, started: asyncio.Event, times: Times, handover: Handover | None
+    ) -> None:
         super().__init__(config)
-        self.server_state = Clients(times)
+        self.server_state = self._clients = Clients(times, handover)
         self._accepting = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for connection in self._clients.handover.take() if self._clients.handover is not None else ():
+            await self._take_over(connection)
         self._accepting.set()
+
+    async def _take_over(self, connection: socket.socket) -> None:
+        """Go on with a connection that another server had."""
+        protocol = HttpProtocol(self.config, self._clients, self.lifespan.state)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, connection)
+        except OSError:  # its client is gone
+            connection.close()
+        else:
+            protocol.resume()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -49,12 +64,13 @@ async def serve(
     stop: asyncio.Event | None = None,
     started: asyncio.Event | None = None,
     times: Times | None = None,
+    handover: Handover | None = None,
 ) -> None:
     """Serve on a listening socket until ``stop`` is set or the caller is cancelled; then end gracefully.
 
     Requests in progress get ``grace`` seconds; ``times`` are what clients may take. ``started`` is set once
-    connections are accepted. The socket is duplicated, so the caller's stays open for whoever serves next. What the
-    application raises at start or stop is raised here.
+    connections are accepted. The socket is duplicated, so the caller's stays open for whoever serves next; and so do
+    idle connections, with a ``handover``. What the application raises at start or stop is raised here.
     """
     config = uvicorn.Config(
         app,
@@ -70,7 +86,7 @@ async def serve(
         ws_per_message_deflate=False,
     )
     async with app.router.lifespan_context(app):
-        server = _Server(config, started or asyncio.Event(), times or Times())
+        server = _Server(config, started or asyncio.Event(), times or Times(), handover)
         serving = asyncio.create_task(server.serve([_without_delay(sock)]))
         stopping = asyncio.create_task((stop or asyncio.Event()).wait())
         try:

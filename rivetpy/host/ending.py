@@ -23,5 +23,9 @@ def ended(outcome: Completed | Failed | Diverged, rewound_at: int) -> tuple[Work
         case Diverged(error):
             failure = error.failure()
             record = WorkflowRecord(WorkflowStatus.DIVERGED, failure=failure, rewound_at=rewound_at)
-            event = Event("run_diverged", str(error), logging.ERROR, error.location, failure)
+            text = (
+                f"workflow diverged at {error.location!r}: the code asks for {error.expected}, "
+                f"the journal has {error.found}"
+            )
+            event = Event("run_diverged", text, logging.ERROR, error.location, failure)
     return record, event

@@ -24,6 +24,7 @@ from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.files import Files
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
 from rivetpy.host.locks import Locks
+from rivetpy.host.namespaces import Namespaces
 from rivetpy.host.parts import Outside
 from rivetpy.host.record import WorkflowRecord
 from rivetpy.host.tasks import Tasks
@@ -87,9 +88,11 @@ class Residence(abc.ABC):
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
         #: What opens the inspectors of actors that were looked into.
         self._tokens: dict[str, str] = {}
+        self.namespaces = Namespaces(self._store, self._clock)
 
     async def start(self) -> None:
         """Let every actor go on that has something to do: the ones an unclean end left behind, then due alarms."""
+        await self.namespaces.load()
         crashed = await self._store.awake()
         self._crashed.update(crashed)
         self._tasks.start(self._waker.wake_all(crashed))
@@ -136,6 +139,11 @@ class Residence(abc.ABC):
         """How many steps, scheduled actions and other things that keep an actor awake are running."""
         return sum(instance.bodies for instance in self._awake.values())
 
+    @property
+    def awake(self) -> int:
+        """How many actors are in memory."""
+        return len(self._awake)
+
     def is_awake(self, actor_id: str) -> bool:
         """Whether the actor is in memory."""
         return actor_id in self._awake
@@ -145,7 +153,10 @@ class Residence(abc.ABC):
     async def get(self, actor_id: str) -> ActorRow | None:
         """The actor with this id, destroyed or not."""
         instance = self._awake.get(actor_id)
-        return instance.core.row if instance is not None else await self._store.get(actor_id)
+        if instance is not None:
+            return instance.core.row
+        row = await self._store.get(actor_id)
+        return row if row is not None and row.namespace else None  # else it is a namespace
 
     async def _live_row(self, actor_id: str) -> ActorRow:
         row = await self.get(actor_id)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx
 import pytest
 
 from tests.support.asgi import MADE
 from tests.support.engine import Engine
+
+T = TypeVar("T")
 
 REGISTRY = """
 import os, pathlib
@@ -28,6 +33,7 @@ VERSION = 1
 async def work(step, n):
     pathlib.Path(__file__).with_name("out.json").write_text(str(n))
     step.state["done"].append(n)
+    step.state["versions"].append(VERSION)
 
 async def iteration(loop):
     message = await loop.queue.next("wait")
@@ -47,7 +53,7 @@ def late(c):
     return later.VALUE
 
 worker = actor(
-    state={"done": []}, queues={"jobs": queue()}, run=workflow(run),
+    state={"done": [], "versions": []}, queues={"jobs": queue()}, run=workflow(run),
     actions={
         "version": lambda c: VERSION, "pid": lambda c: os.getpid(), "price": lambda c: PRICE,
         "caught": caught, "late": late,
@@ -106,6 +112,21 @@ class Project:
         path = f"/gateway/worker/action/{action}?{MADE}&rvt-key=main"
         answer = httpx.post(self.engine.url + path, json={"args": []}, timeout=30).raise_for_status()
         return answer.json()["output"]
+
+    def state(self, key: str) -> Any:
+        return json.loads(self.engine.rivet("state", "worker", key))
+
+    def history(self, key: str) -> str:
+        return self.engine.rivet("history", "worker", key, "--json")
+
+    def until(self, look: Callable[[], T], so: Callable[[T], object], patience: float = 60) -> T:
+        deadline = time.monotonic() + patience
+        while not so(told := look()):
+            assert time.monotonic() < deadline, told
+        return told
+
+    def send(self, body: str) -> None:
+        self.engine.rivet("send", "jobs", json.dumps(body), "--key", "load")
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +213,55 @@ def holds_journal(pid: str) -> bool:
     return any(str(fd.readlink()).endswith("journal.db") for fd in Path(f"/proc/{pid}/fd").iterdir())
 
 
+class Sender(threading.Thread):
+    """Sends one number after the other, over one connection or a new one each time, until told to stop."""
+
+    def __init__(self, url: str, name: str, keep: bool) -> None:
+        super().__init__()
+        self.url = f"{url}/gateway/worker/queue/jobs?{MADE}&rvt-key=load"
+        self.name, self.keep = name, keep
+        self.sent: list[str] = []
+        self.failed: list[object] = []
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        client = httpx.Client(timeout=60)
+        while not self.ended.wait(0.002):
+            body = f"{self.name} {len(self.sent)}"
+            try:
+                client.post(self.url, json={"body": body, "wait": False}).raise_for_status()
+            except httpx.HTTPError as error:
+                self.failed.append(error)
+            self.sent.append(body)
+            if not self.keep:
+                client.close()
+                client = httpx.Client(timeout=60)
+        client.close()
+
+
+def test_saves_under_load_lose_nothing(project: Project, before: int) -> None:
+    """Senders never see an error, no message is lost or handled twice, and the last version wins."""
+    senders = [Sender(project.engine.url, f"s{n}", keep=n != 0) for n in range(4)]
+    for sender in senders:
+        sender.start()
+    try:
+        for n in range(5):
+            project.write("registry.py", project.version(30 + n))
+            project.reloaded(before + n + 1)
+    finally:
+        for sender in senders:
+            sender.ended.set()
+            sender.join()
+    assert not [error for sender in senders for error in sender.failed]
+    project.send("the end")
+    deadline = time.monotonic() + 60
+    while "the end" not in (state := json.loads(project.engine.rivet("state", "worker", "load")))["done"]:
+        assert time.monotonic() < deadline
+    handled = Counter(state["done"])
+    assert handled == Counter([*(body for sender in senders for body in sender.sent), "the end"])
+    assert state["versions"] == sorted(state["versions"]) and state["versions"][-1] == 34
+
+
 # -- what a save never breaks ------------------------------------------------------------------------------
 
 
@@ -243,6 +313,42 @@ def test_a_child_that_dies_over_broken_code_waits_for_the_next_save(project: Pro
     project.engine.process.wait_for("waiting for the next save; requests wait")
     project.write("helper.py", FILES["helper.py"])
     assert project.call("caught") == "one"
+
+
+SLOW = """
+async def iteration(loop):
+    message = await loop.queue.next("wait")
+    await loop.step("RENAMED", work, message.body)
+    await loop.queue.next("rest", names=["more"])
+"""
+
+
+def test_workflows_that_an_edit_breaks_are_named_and_pause_until_it_fits(
+    project: Project, before: int
+) -> None:
+    """H05: nothing is written for them, however often they wake; the others go on."""
+    good = project.version(40).replace('"jobs": queue()', '"jobs": queue(), "more": queue()')
+    good = good.replace("async def run(ctx)", SLOW.replace("RENAMED", "work") + "\nasync def run(ctx)")
+    broken = good.replace('loop.step("work", work', 'loop.step("renamed", work')
+    project.write("registry.py", good)
+    project.reloaded(before + 1)
+    project.engine.rivet("send", "jobs", "1", "--key", "broken")
+    history = project.until(lambda: project.history("broken"), lambda told: "rest" in told)
+    for n in range(2):
+        heard = len(project.engine.output)
+        project.write("registry.py", broken + "\n" * n)
+        project.reloaded(before + 2 + n)
+        shown = project.engine.output[heard:]
+        assert "worker broken diverges at 'loop/~0/renamed': the code asks for a new step 'renamed'" in shown
+        assert "registry.py:" in shown and "they pause until a save that fits" in shown
+    assert project.history("broken") == history, "nothing is written"
+    project.engine.rivet("send", "jobs", "2", "--key", "other")
+    project.until(lambda: project.state("other"), lambda told: told["done"] == [2])
+    project.write("registry.py", good)
+    project.reloaded(before + 4)
+    project.engine.rivet("send", "more", "3", "--key", "broken")
+    project.engine.rivet("send", "jobs", "4", "--key", "broken")
+    project.until(lambda: project.state("broken"), lambda told: told["done"] == [1, 4])
 
 
 # -- what is no save ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 from rivetpy import Registry
 from rivetpy.engine.app import create_app
+from rivetpy.engine.handover import Handover
 from rivetpy.engine.protocols import Times
 from rivetpy.engine.server import serve
 from rivetpy.host import Host
@@ -26,6 +27,7 @@ class Live:
         sock: socket.socket,
         grace: float = 5,
         times: Times | None = None,
+        handover: Handover | None = None,
         **options: Any,
     ) -> None:
         self.port: int = sock.getsockname()[1]
@@ -35,6 +37,7 @@ class Live:
         self._sock = sock
         self._grace = grace
         self._times = times
+        self._handover = handover
         self._started = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
@@ -53,7 +56,15 @@ class Live:
         self._loop = asyncio.get_running_loop()
         self._stop, started = asyncio.Event(), asyncio.Event()
         serving = asyncio.create_task(
-            serve(self._app, self._sock, self._grace, stop=self._stop, started=started, times=self._times)
+            serve(
+                self._app,
+                self._sock,
+                self._grace,
+                stop=self._stop,
+                started=started,
+                times=self._times,
+                handover=self._handover,
+            )
         )
         waiting = asyncio.create_task(started.wait())
         await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)

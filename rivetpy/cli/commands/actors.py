@@ -24,6 +24,10 @@ def actors(
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many.", show_default=False)] = None,
+    cursor: Annotated[
+        str | None,
+        typer.Option(help="Go on where a list with a limit ended, as it said.", show_default=False),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List the actors.
@@ -32,24 +36,29 @@ def actors(
 
     Example: rivet actors counter --limit 20
     """
-    from itertools import chain, islice
+    import sys
+    from itertools import chain
 
     from rivetpy.cli.source import open_source, unknown_name
     from rivetpy.cli.text import json_text
 
     with open_source(common) as source:
-        listed = source.actors(name)
-        first = list(islice(listed, 1))
-        if name is not None and not first:
+        listed = source.actors(name, limit, cursor)
+        found = iter(listed)
+        first = next(found, None)
+        if name is not None and first is None:
             raise unknown_name(source, name)
-        found = islice(chain(first, listed), limit)
+        actors = chain([] if first is None else [first], found)
         if as_json:
-            for actor in found:
+            for actor in actors:
                 print(json_text(actor))
-            return
-        import time
+        else:
+            import time
 
-        from rivetpy.cli.render_actor import table
-        from rivetpy.cli.terminal import show, width
+            from rivetpy.cli.render_actor import table
+            from rivetpy.cli.terminal import show, width
 
-        show(table(found, width(), time.time_ns() // 1_000_000), common.color)
+            show(table(actors, width(), time.time_ns() // 1_000_000), common.color)
+        if listed.cursor is not None:
+            sys.stdout.flush()
+            print(f"there are more, go on with: --cursor {listed.cursor}", file=sys.stderr)

@@ -132,7 +132,7 @@ function Create({ names, first, onClose }) {
   return html`<${Dialog} title="New actor" onClose=${onClose}>
     <form onSubmit=${create}>
       <${Choice} label="Name" names=${names} value=${name} onChange=${setName} />
-      <label class="field"><span>Key <small>parts apart by /</small></span>
+      <label class="field"><span>Key, its parts joined with /</span>
         <input value=${key} onInput=${(event) => setKey(event.target.value)} /></label>
       <${Problem} error=${error} />
       <div class="buttons">

@@ -7,7 +7,7 @@ const TOKEN = "rivet.token";
 const PATIENCE = 30_000;
 
 /** What went wrong, as the engine said it. `status` is 0 when nothing answered. */
-export class EngineError extends Error {
+class EngineError extends Error {
   constructor(status, told) {
     const code = `${told.group}.${told.code}`;
     const hidden = code === "rivetkit.internal_error" ? ". What went wrong is in the engine's log." : "";

@@ -74,7 +74,7 @@ function Plan({ plan }) {
     ${again.length > 0 && html`<p>${count(again.length, "completed step runs", "completed steps run")} again:</p>
       <ul>${again.slice(0, LISTED).map((place) => html`<li class="place">${place}</li>`)}</ul>
       ${again.length > LISTED && html`<p>and ${count(again.length - LISTED, "more", "more")}.</p>`}`}
-    <p class="quiet">It can be undone until it is rewound again.</p>
+    <p class="quiet">Undo brings all of it back, until the next rewind.</p>
   </div>`;
 }
 

@@ -27,7 +27,7 @@ export function full(ms) {
 const clock = (at) => `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 
 /** The time of day when that is enough, else with its date. */
-export function brief(ms, now) {
+function brief(ms, now) {
   return Math.abs(ms - now) < DAY / 2 ? clock(new Date(ms)) : full(ms);
 }
 

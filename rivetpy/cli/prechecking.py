@@ -1,0 +1,60 @@
+"""Before new code gets the data: which of the running workflows it would break. Reads beside the engine that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rivetpy.cli.launch import Report
+from rivetpy.cli.offline import Offline
+from rivetpy.cli.replaying import check_journal
+from rivetpy.errors import StoreError
+from rivetpy.registry import Registry
+from rivetpy.wire.jsonvalue import JsonObject
+
+#: Seconds that a reload waits for the check; newer actors are looked at first.
+LONGEST = 1.0
+#: So many broken workflows are told one by one.
+MOST = 20
+
+#: A first start checks nothing: what does not fit says so itself when it runs.
+NOT_CHECKED: Report = {"checked": {"broken": [], "count": 0, "whole": True}}
+
+
+def precheck(registry: Registry, data_dir: Path) -> Report:
+    """``checked``: the broken workflows (at most `MOST`), how many they are, and whether all were looked at."""
+    broken: list[JsonObject] = []
+    count, whole = 0, True
+    until = time.monotonic() + LONGEST
+    with (
+        contextlib.suppress(StoreError),
+        contextlib.closing(Offline(data_dir, "default")) as offline,
+        _silence(),
+    ):
+        for journaled in offline.journals(None):
+            if time.monotonic() > until:
+                whole = False
+                break
+            if not journaled.goes_on:
+                continue
+            checked = asyncio.run(check_journal(registry, journaled))
+            if not checked.good:
+                count += 1
+                broken += [checked.as_json()] if len(broken) < MOST else []
+    return {"checked": {"broken": broken, "count": count, "whole": whole}}
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What the code between steps prints or logs was said when it ran for the first time."""
+    logging.disable()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
