@@ -20,6 +20,7 @@ ROWS: dict[str, Callable[[Path], list[Row]]] = {
     "fan-out": inside.fan_out,
     "cold-start": process.cold_start,
     "send": process.send,
+    "reload": process.reload,
     "memory": process.memory,
 }
 
