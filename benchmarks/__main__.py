@@ -24,6 +24,7 @@ ROWS: dict[str, Callable[[Path], list[Row]]] = {
     "resume": process.resume,
     "cold-start": process.cold_start,
     "send": process.send,
+    "reload": process.reload,
     "memory": process.memory,
     "actions": gateway.actions,
     "growth": growth.growth,

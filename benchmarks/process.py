@@ -90,6 +90,28 @@ def send(directory: Path) -> list[Row]:
     return [Row("`rivet send`, the whole command", seconds, "s")]
 
 
+def reload(directory: Path) -> list[Row]:
+    """The first save, which starts a child from nothing, is not counted: the next ones find one prepared."""
+    file = directory / "registry.py"
+    directory.mkdir(parents=True, exist_ok=True)
+    file.write_text(REGISTRY.read_text())
+
+    def once(started: Engine, number: int) -> float:
+        begin = time.perf_counter()
+        file.write_text(f"{REGISTRY.read_text()}\n# {number}\n")
+        started.process.wait_for(rf"(?s)(reloaded in .*){{{number}}}")
+        return time.perf_counter() - begin
+
+    with engine(file, directory / "data") as started:
+        started.process.wait_for("Ctrl-C")
+        asyncio.run(first_action(started.url))
+        times = []
+        for number in range(1, 2 * ROUNDS + 2):
+            times.append(once(started, number))
+            time.sleep(2)  # until the next child is prepared
+    return [Row("reload, from the save to serving", statistics.median(times[1:]), "s")]
+
+
 def resident(started: Engine) -> float:
     """Resident memory of every process of the engine, in MB."""
     pids = ",".join(map(str, family(started.process.popen.pid)))

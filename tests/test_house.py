@@ -268,6 +268,25 @@ def test_links_of_the_papers_lead_somewhere() -> None:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+def test_every_line_of_the_guarantees_is_shown_by_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "guarantees.md").read_text()
+    lines = [
+        line for line in text.splitlines() if line.startswith("| ") and not line.endswith("| shown by |")
+    ]
+    assert len(lines) > 20
+    for line in lines:
+        *_, shown = line.strip("| ").split(" | ")
+        names = re.findall(r"`([\w/]+\.py)::(\w+)`", shown)
+        assert names, f"no test in: {line}"
+        for path, name in names:
+            tests = {
+                node.name
+                for node in ast.walk(parse(ROOT / "tests" / path))
+                if isinstance(node, ast.FunctionDef)
+            }
+            assert name in tests, f"{path} has no {name}"
+
+
 def test_the_public_interface_type_checks_as_users_write_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -41,7 +41,9 @@ def dev(
     durability: Durability = DurabilityOption.DISK,
     strict_replay: Annotated[
         bool,
-        typer.Option("--strict-replay", help="Replay every workflow after each wait, to find what diverges."),
+        typer.Option(
+            "--strict-replay", help="Replay after each wait, and take no save that breaks a workflow."
+        ),
     ] = False,
     log_level: Level = LogLevel.INFO,
     log_format: Format = LogFormat.TEXT,
