@@ -29,15 +29,53 @@ async def first_action(endpoint: str) -> None:
         await client.counter.get_or_create(["main"]).getState()
 
 
-def cold_start(directory: Path) -> list[Row]:
-    def once() -> float:
-        begin = time.perf_counter()
-        with running_engine(fresh(directory)) as started:
-            asyncio.run(first_action(started.url))
-            return time.perf_counter() - begin
+def first_answer_seconds(directory: Path) -> float:
+    begin = time.perf_counter()
+    with running_engine(directory) as started:
+        asyncio.run(first_action(started.url))
+        return time.perf_counter() - begin
 
-    seconds = statistics.median(once() for _ in range(ROUNDS))
+
+def cold_start(directory: Path) -> list[Row]:
+    seconds = statistics.median(first_answer_seconds(fresh(directory)) for _ in range(ROUNDS))
     return [Row("`rivet dev` to the first action answered", seconds, "s")]
+
+
+def resumed(directory: Path) -> tuple[float, float]:
+    """Seconds from starting the engine again, and from its first line, until a workflow with 1,000 done steps and one
+    that was running when everything was killed is at that one again."""
+    path = str(directory)
+    with running_engine(directory / "data") as started:
+        asyncio.run(make_held(started.url, path))
+        wait_for(directory / "first")
+        started.kill()
+        begin = time.perf_counter()
+        started.start()
+        up = time.perf_counter()
+        wait_for(directory / "second")
+        return time.perf_counter() - begin, time.perf_counter() - up
+
+
+async def make_held(endpoint: str, path: str) -> None:
+    async with create_client(endpoint) as client:
+        await client.held.create(["main"], input=path)
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.002)
+
+
+def resume_seconds(directory: Path) -> float:
+    return resumed(directory)[0]
+
+
+def resume(directory: Path) -> list[Row]:
+    rounds = [resumed(fresh(directory)) for _ in range(ROUNDS)]
+    return [
+        Row("SIGKILL, start, 1,000 done steps replayed", statistics.median(r for r, _ in rounds), "s"),
+        Row("  of it after the engine was up", statistics.median(r for _, r in rounds), "s"),
+    ]
 
 
 def send(directory: Path) -> list[Row]:
@@ -50,6 +88,28 @@ def send(directory: Path) -> list[Row]:
         once(started)
         seconds = statistics.median(once(started) for _ in range(2 * ROUNDS))
     return [Row("`rivet send`, the whole command", seconds, "s")]
+
+
+def reload(directory: Path) -> list[Row]:
+    """The first save, which starts a child from nothing, is not counted: the next ones find one prepared."""
+    file = directory / "registry.py"
+    directory.mkdir(parents=True, exist_ok=True)
+    file.write_text(REGISTRY.read_text())
+
+    def once(started: Engine, number: int) -> float:
+        begin = time.perf_counter()
+        file.write_text(f"{REGISTRY.read_text()}\n# {number}\n")
+        started.process.wait_for(rf"(?s)(reloaded in .*){{{number}}}")
+        return time.perf_counter() - begin
+
+    with engine(file, directory / "data") as started:
+        started.process.wait_for("Ctrl-C")
+        asyncio.run(first_action(started.url))
+        times = []
+        for number in range(1, 2 * ROUNDS + 2):
+            times.append(once(started, number))
+            time.sleep(2)  # until the next child is prepared
+    return [Row("reload, from the save to serving", statistics.median(times[1:]), "s")]
 
 
 def resident(started: Engine) -> float:

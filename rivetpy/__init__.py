@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rivetpy.errors import DefinitionError, EncodeError, RivetError, StoreError, UserError
-
 if TYPE_CHECKING:
     from rivetpy.actors import ActorDefinition, ActorOptions, actor
     from rivetpy.channels import EventDefinition, QueueDefinition, event, queue
+    from rivetpy.errors import DefinitionError, EncodeError, RivetError, StoreError, UserError
     from rivetpy.host.context import ActorContext
     from rivetpy.registry import Registry, setup
 
@@ -31,11 +30,14 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-#: Loaded when first asked for, so that the command line, which needs none of it, starts quickly.
+#: Loaded when first asked for, so that the command line starts quickly, and hears a Ctrl-C from its first moment.
 _LAZY = (
     {"ActorContext": "rivetpy.host.context"}
     | dict.fromkeys(("ActorDefinition", "ActorOptions", "actor"), "rivetpy.actors")
     | dict.fromkeys(("Registry", "setup"), "rivetpy.registry")
+    | dict.fromkeys(
+        ("DefinitionError", "EncodeError", "RivetError", "StoreError", "UserError"), "rivetpy.errors"
+    )
     | dict.fromkeys(("EventDefinition", "QueueDefinition", "event", "queue"), "rivetpy.channels")
 )
 

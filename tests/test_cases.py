@@ -115,7 +115,7 @@ from typing import Any
 import pytest
 
 from rivetpy import actor
-from rivetpy.engine.inspector import history_json
+from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.host import Host
 from rivetpy.workflow import Loop
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of

@@ -356,7 +356,8 @@ def test_help_and_version() -> None:
     assert done("--version").startswith("rivet 0.")
     commands = (
         *("dev", "send", "call", "actors", "history", "state", "queue", "destroy", "completions"),
-        *("replay", "rewind", "recover", "cancel", "wake", "sleep"),
+        *("replay", "rewind", "recover", "cancel", "wake", "sleep", "serve", "watch", "fork", "export"),
+        *("import", "doctor", "init"),
     )
     for command in commands:
         assert f"  {command} " in done("--help")

@@ -202,7 +202,10 @@ def test_cancel_asks_and_is_for_good() -> None:
     assert done("cancel", "sum", "c", "--yes") == "cancelled sum c\n"
     shown = done("history", "sum", "c")
     assert "workflow cancelled" in shown
-    assert "rivet rewind sum c  runs it again from the start" in shown
+    assert "rivet fork sum c NEWKEY --at ENTRY  goes on in a copy" in shown
+    assert done("fork", "sum", "c", "goes on", "--at", "main").startswith("forked sum c as sum 'goes on': 0")
+    done("send", "numbers", "5", "--key", "goes on")
+    until("main/~1", "history", "sum", "goes on", "--json")
     again = rivet("cancel", "sum", "c", "--yes")
     assert again.code == 1 and "(workflow.ended)" in again.error
 

@@ -152,6 +152,10 @@ def test_from_the_engine_to_a_directory_and_back(monkeypatch: pytest.MonkeyPatch
     )
     assert rivet("history", "sum", "travels", "--json").out == history
     assert rivet("replay", "--all").out == "3 checked: 3 fits\n"
+    env = environment(RIVET_DATA_DIR=str(tmp_path / "data"))
+    again = subprocess.run([*RIVET, "export", "sum", "travels"], env=env, capture_output=True, check=True)
+    assert again.stderr.decode() == f"no engine is running; reading {tmp_path}/data\n"
+    assert again.stdout == Path("sum.rivet").read_bytes()
 
 
 def test_a_directory_in_use_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

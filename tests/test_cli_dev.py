@@ -35,7 +35,7 @@ ROW = ActorRow("id", "default", "worker\x1b[2J", ("a/b", "c"), 0)
 
 def launch(directory: Path) -> Launch:
     registry = RegistryRef(directory / "registry.py", directory, "registry", None)
-    return Launch(registry, directory / "data", "disk", False, "info", False, 3, 4, 5, 6, (7, 8))
+    return Launch(registry, directory / "data", "disk", False, "info", "text", False, 3, 4, 5, 6, (7, 8))
 
 
 def test_a_launch_survives_the_command_line(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rivetpy.cli.live import fitted
 from rivetpy.cli.shared import Color
 from rivetpy.cli.watching import Watch
 from rivetpy.engine.actorjson import actor_json
-from rivetpy.engine.inspector import choose, history_json, lines_of
+from rivetpy.engine.inspector.shapes import choose, history_json, lines_of
 from rivetpy.errors import RivetError
 from rivetpy.host.view import ActorView
 from rivetpy.workflow.entries import Entry, Status, StepEntry

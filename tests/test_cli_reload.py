@@ -217,7 +217,7 @@ class Play:
 
     def __init__(self, tmp_path: Path, *, reload: bool = True) -> None:
         ref = RegistryRef(tmp_path / "registry.py", tmp_path, "registry", None)
-        launch = Launch(ref, tmp_path, "disk", False, "info", False, 3, 4, 5, 6, (7, 8))
+        launch = Launch(ref, tmp_path, "disk", False, "info", "text", False, 3, 4, 5, 6, (7, 8))
         self.children: list[FakeChild] = []
         self.reloading = FakeReloading() if reload else None
         self.supervisor = Supervisor(launch, lambda actors: None, self.reloading, self.make)  # type: ignore[arg-type]

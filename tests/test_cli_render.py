@@ -21,7 +21,7 @@ from rivetpy.cli.render_history import tree
 from rivetpy.cli.terminal import clip, pad
 from rivetpy.cli.text import json_text, visible
 from rivetpy.engine.actorjson import actor_json
-from rivetpy.engine.inspector import history_json
+from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.host.view import ActorView
 from rivetpy.workflow.failure import Failure
 from tests.support.shapes import DAY, NOW, branched, counting, step, undone, view

@@ -29,7 +29,7 @@ from rivetpy.cli.render_queue import queue_table
 from rivetpy.cli.shared import Color
 from rivetpy.cli.terminal import show
 from rivetpy.engine.actorjson import actor_json
-from rivetpy.engine.inspector import history_json, queue_json
+from rivetpy.engine.inspector.shapes import history_json, queue_json
 from rivetpy.host.view import ActorView
 from rivetpy.workflow.entries import Message
 from tests.support.shapes import DAY, HOSTILE, NOW, ROW, SHAPES, WIDE

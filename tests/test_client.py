@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import gc
 import subprocess
 import sys
 from collections.abc import Coroutine, Iterator
@@ -205,6 +206,15 @@ def test_names_of_python_itself_are_no_actions(engine: Live) -> None:
     using(engine, use)
 
 
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore:loop is closed:ResourceWarning")
+def test_a_client_may_outlive_its_loop(engine: Live) -> None:
+    client = create_client(engine.url)
+    counter = client.counter.get_or_create("loops")
+    assert [asyncio.run(counter.add(1)) for _ in range(3)] == [1, 2, 3]
+    asyncio.run(client.close())
+    gc.collect()
+
+
 def test_other_encodings_are_refused() -> None:
     with pytest.raises(RivetError, match="'bare', 'cbor' or 'json'"):
         create_client(encoding="yaml")  # type: ignore[arg-type]
@@ -231,8 +241,8 @@ def test_the_plain_transport(engine: Live) -> None:
         assert transport.run(requests.metadata())["runtime"] == "engine"
 
 
-def test_a_token_is_carried_in_all_its_places() -> None:
-    with live(registry(), token="to/k en") as engine:
+def test_a_token_is_carried_in_all_its_places(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"), live(registry(), token="to/k en") as engine:
         endpoint = engine.url.replace("http://", "http://:to%2Fk%20en@")
 
         async def main() -> None:
@@ -240,11 +250,15 @@ def test_a_token_is_carried_in_all_its_places() -> None:
                 handle = client.counter.get_or_create("x")
                 assert await handle.add(1) == 1
                 assert await client.counter.get_for_id(await handle.resolve()).add(1) == 2
+                async with handle.connect() as conn:
+                    assert await conn.add(1) == 3
             async with create_client(engine.url) as client:
-                error = await failing(client.counter.get("x").add(1))
-                assert (error.group, error.code) == ("auth", "forbidden")
+                for refused in (client.counter.get("x").add(1), client.counter.get("x").connect().opened()):
+                    error = await failing(refused)
+                    assert (error.group, error.code) == ("auth", "forbidden")
 
         asyncio.run(main())
+    assert "k en" not in caplog.text and "k+en" not in caplog.text and "k%20en" not in caplog.text
 
 
 def test_what_few_need_is_imported_by_those_who_do() -> None:

@@ -103,6 +103,7 @@ def test_connections_and_events(client: SyncClient) -> None:
         statuses: list[str] = []
         conn.on_status_change(statuses.append)
     until(lambda: statuses == ["closed"])
+    until(lambda: not any(thread.name == "rivetpy-listeners" for thread in threading.enumerate()))
     assert heard[2:] == []
     assert list(events) == []
     with pytest.raises(RivetError) as closed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rivetpy import codec
-from rivetpy.engine.inspector import connection_json, history_json, summary_json
+from rivetpy.engine.inspector.shapes import connection_json, history_json, summary_json
 from rivetpy.host.view import ActorView, ConnectionView, WaitView, WorkflowView
 from rivetpy.wire.messages import Init
 from rivetpy.workflow.entries import (

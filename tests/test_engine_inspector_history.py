@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from rivetpy import codec
-from rivetpy.engine.inspector import history_json
-from rivetpy.engine.inspector_history import SLICE, history_answer
+from rivetpy.engine.inspector.history import SLICE, history_answer
+from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.host.view import ActorView, WorkflowView
 from rivetpy.workflow.entries import Entry, IterationEntry, MessageEntry, Status, StepEntry
 from tests.support.actors import registry

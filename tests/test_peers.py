@@ -34,7 +34,13 @@ def crash(c: Any) -> None:
 COUNTER = actor(
     create_state=lambda c, given: {"n": given or 0},
     queues={"jobs": queue(), "asks": queue()},
-    actions={"add": add, "refuse": refuse, "crash": crash, "echo": lambda c, value: value},
+    actions={
+        "add": add,
+        "refuse": refuse,
+        "crash": crash,
+        "echo": lambda c, value: value,
+        "params": lambda c: c.conn.params,
+    },
 )
 
 
@@ -60,6 +66,20 @@ async def bodies(host: Host, queue: str = "jobs") -> list[Any]:
     return [
         codec.decode(message.body) for message in (await host.view(row.id)).queue if message.queue == queue
     ]
+
+
+def test_parameters_and_what_only_a_client_outside_has() -> None:
+    async def work(c: Any) -> list[Any]:
+        other = c.client().counter.get_or_create("x", params={"who": "a"})
+        ways = (other.fetch("/"), other.websocket("/"), other.connect().opened())
+        codes = [await refused(way) for way in ways]
+        return [await other.params(), await c.client().counter.get("x").params(), *codes]
+
+    async def script(host: Host) -> Any:
+        return await host.call(await make(host, "a"), "work", [])
+
+    found = with_both(actor(actions={"work": work}), script)
+    assert found == [{"who": "a"}, None, *["client.not_available"] * 3]
 
 
 def test_actions_find_make_and_call_others() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shlex
 import socket
@@ -16,6 +17,7 @@ from rivetpy import __version__
 from rivetpy.cli.hints import Wished
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen
+from rivetpy.cli.logs import object_line
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.reloading import Reloading
 from rivetpy.cli.supervisor import Supervisor
@@ -54,6 +56,8 @@ class DevOptions:
     #: Whether a save brings in the new code, and what to watch besides the registry's own modules.
     reload: bool = True
     watch: tuple[str, ...] = ()
+    #: ``text`` for people, ``json`` for programs: an object a line.
+    log_format: str = "text"
 
 
 def run_dev(options: DevOptions) -> int:
@@ -84,6 +88,7 @@ def _run_on(options: DevOptions, ref: RegistryRef, directory: Path, listener: so
             durability=options.durability,
             strict_replay=options.strict_replay,
             log_level=options.log_level,
+            log_format=options.log_format,
             color=options.color,
             socket_fd=listener.fileno(),
             lock_fd=lock.fd,
@@ -147,6 +152,12 @@ def _is_dying(directory: Path) -> bool:
 def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
     """The five lines of a start."""
     shown = f"[{host}]" if ":" in host else host
+    if launch.log_format == "json":
+        lines: tuple[str, ...] = (
+            object_line(logging.INFO, f"runs {launch.registry.path.name} at http://{shown}:{port}"),
+        )
+        _print(lines)
+        return
     lines = (
         f"rivet {__version__} runs {launch.registry.path.name} at http://{shown}:{port}",
         f"  data    {launch.data_dir} (durability {launch.durability})",
@@ -154,6 +165,10 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
         f"  try     {_example(launch, port, actors)}",
         "  stop    Ctrl-C",
     )
+    _print(lines)
+
+
+def _print(lines: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):  # nobody reads; the engine runs all the same
         print("\n".join(map(visible, lines)), flush=True)
 

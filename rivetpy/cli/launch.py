@@ -20,6 +20,7 @@ class Launch:
     durability: str
     strict_replay: bool
     log_level: str
+    log_format: str
     color: bool
     #: The listening socket, owned by the parent for good.
     socket_fd: int

@@ -13,7 +13,7 @@ from rivetpy.cli.paging import Paged
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.copy_routes import copy_json
-from rivetpy.engine.inspector import (
+from rivetpy.engine.inspector.shapes import (
     choose,
     history_json,
     lines_of,

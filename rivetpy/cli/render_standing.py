@@ -27,7 +27,7 @@ _NEXT = {
         "rivet recover {}  runs what failed again",
         "rivet rewind {} --to ENTRY  goes back further",
     ),
-    "cancelled": ("rivet rewind {}  runs it again from the start",),
+    "cancelled": ("rivet fork {} NEWKEY --at ENTRY  goes on in a copy",),
     "diverged": ("rivet replay {}  checks it against the code you are editing",),
 }
 #: So many things it waits for are told; a join may have hundreds.

@@ -18,6 +18,13 @@ class DurabilityOption(StrEnum):
     PROCESS = "process"
 
 
+class LogFormat(StrEnum):
+    """How events and log records are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class LogLevel(StrEnum):
     """From which level on the engine's events are printed."""
 
@@ -55,3 +62,4 @@ Durability = Annotated[
     typer.Option("--durability", help="What a commit survives: a power cut, or kill -9 of the process only."),
 ]
 Level = Annotated[LogLevel, typer.Option("--log-level", help="How much to print.")]
+Format = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or a JSON object a line.")]

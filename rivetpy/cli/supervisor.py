@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from rivetpy.cli.launch import Launch, Order, Report
+from rivetpy.cli.logs import object_line
 from rivetpy.cli.problems import FAILED, INTERRUPTED, StartProblem
 from rivetpy.cli.process import Child, Stage
 from rivetpy.cli.reloading import Reloading
@@ -113,7 +115,7 @@ class Supervisor:
     def passed(self, now: float) -> None:
         """Time has passed: something may be due."""
         if self._deadline is not None and now >= self._deadline and self.serving is not None:
-            say(f"it did not end within {GRACE:g} s and is killed; nothing is lost")
+            self._say(f"it did not end within {GRACE:g} s and is killed; nothing is lost")
             self.serving.kill()
             self._deadline = None
         if self.reloading is not None:
@@ -163,7 +165,7 @@ class Supervisor:
         if "failed" in report:
             self._refused(child, StartProblem(report["failed"], report["detail"]))
         elif "stuck" in report and child is self.coming:
-            say(
+            self._say(
                 f"{self._name} is being imported for a while now, at {near(report['stuck'])}{self._meanwhile}"
             )
         elif "imported" in report:
@@ -190,11 +192,11 @@ class Supervisor:
     def _checked(self, child: Child, told: Report) -> None:
         """Say which workflows would break; with --strict-replay that is a broken save."""
         for line in broken_lines(told):
-            say(line)
+            self._say(line)
         if told["count"] and self.launch.strict_replay and self.reloading is not None:
             child.refused = True
             child.kill()
-            say(f"--strict-replay: waiting for the next save{self._meanwhile}")
+            self._say(f"--strict-replay: waiting for the next save{self._meanwhile}")
             self._prepare()
 
     def _ready(self, child: Child, now: float) -> None:
@@ -203,10 +205,10 @@ class Supervisor:
             self._announced = True
             self.announce(self._actors)
         elif child.saved_at is not None:
-            say(f"reloaded in {now - child.saved_at:.2f} s")
+            self._say(f"reloaded in {now - child.saved_at:.2f} s")
             self._prepare()
         else:
-            say("the engine runs again")
+            self._say("the engine runs again")
         child.order(Order.SPEAK)
 
     def _prepare(self) -> None:
@@ -220,11 +222,11 @@ class Supervisor:
         if not self._announced or self.reloading is None:
             self._failure = problem
             return
-        say(str(problem))
+        self._say(str(problem))
         for line in problem.detail.splitlines():
             say_plainly(line)
         if child is self.coming:
-            say(f"waiting for the next save{self._meanwhile}")
+            self._say(f"waiting for the next save{self._meanwhile}")
             self._prepare()
 
     @property
@@ -254,7 +256,9 @@ class Supervisor:
             return
         if now - child.started > HEALTHY:
             self._pause = FIRST_PAUSE
-        say(f"the engine {how_it_ended(self._code)}; nothing is lost, it starts again in {self._pause:g} s")
+        self._say(
+            f"the engine {how_it_ended(self._code)}; nothing is lost, it starts again in {self._pause:g} s"
+        )
         self._again_at = now + self._pause
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
@@ -267,7 +271,7 @@ class Supervisor:
             for child in self._alive:
                 child.kill()
         else:
-            say("stopping (Ctrl-C again: at once)")
+            self._say("stopping (Ctrl-C again: at once)")
             if self.serving is not None:
                 self.serving.end()
         self._deadline = now + GRACE
@@ -284,6 +288,11 @@ class Supervisor:
             child.close()
         if self.reloading is not None:
             self.reloading.close()
+
+    def _say(self, text: str) -> None:
+        """A line of the parent's own, apart from what the child prints."""
+        as_json = self.launch.log_format == "json"
+        say_plainly(object_line(logging.INFO, text) if as_json else f"rivet: {text}")
 
     @property
     def _name(self) -> str:
@@ -317,11 +326,6 @@ def how_it_ended(code: int) -> str:
         return f"was killed by {signal.Signals(-code).name}"
     except ValueError:
         return f"was killed by signal {-code}"
-
-
-def say(text: str) -> None:
-    """A line of the parent's own, apart from what the child prints."""
-    say_plainly(f"rivet: {text}")
 
 
 def say_plainly(text: str) -> None:

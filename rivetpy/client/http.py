@@ -38,8 +38,8 @@ class HttpTransport:
         self._tls = ssl.create_default_context() if endpoint.scheme == "https" else None
         self._idle: list[_Connection] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: Kept by loops that this process has left, or its parent is in: closing them is not for another loop.
-        self._of_others: list[list[_Connection]] = []
+        #: Those of other loops that still run, a parent process's among them: closing them is not for this one.
+        self._of_others: list[tuple[asyncio.AbstractEventLoop, list[_Connection]]] = []
 
     async def run(self, call: Call[T]) -> T:
         """Send the call, again where that is safe (wire 6.6), and return its result. Raises RivetError."""
@@ -86,9 +86,12 @@ class HttpTransport:
     def _arrive(self) -> None:
         """Connections belong to the loop that they were opened in."""
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            self._of_others.append(self._idle)
-            self._loop, self._idle = loop, []
+        if loop is self._loop:
+            return
+        if self._loop is not None:
+            self._of_others.append((self._loop, self._idle))
+        self._of_others = [each for each in self._of_others if not each[0].is_closed()]
+        self._loop, self._idle = loop, []
 
     def _kept(self) -> _Connection | None:
         while self._idle:

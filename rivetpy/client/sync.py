@@ -60,7 +60,7 @@ class SyncConnection(Twin[Connection]):
     def __init__(self, portal: Portal, original: Connection) -> None:
         super().__init__(portal, original)
         self._generation = portal.generation
-        self._aside = Aside()
+        self._aside: Aside | None = None
 
     action = waiting(Connection.action)
     send = waiting(Connection.send)
@@ -113,7 +113,6 @@ class SyncConnection(Twin[Connection]):
     def close(self) -> None:
         """Close it for good. Actions that wait raise RivetError ``client.connection_closed``."""
         self._wait(self._original.close)
-        self._aside.end()
 
     def __enter__(self) -> Self:
         try:
@@ -127,11 +126,23 @@ class SyncConnection(Twin[Connection]):
         self.close()
 
     def _listen(self, add: Callable[[Listener], Stop], listener: Listener) -> Stop:
-        def told(*args: Value) -> None:
-            self._aside.call(lambda: listener(*args))
+        def begin() -> Stop:
+            aside = self._aside = self._aside or self._new_aside()
+            return add(lambda *args: aside.call(functools.partial(listener, *args)))
 
-        stop = self._wait(_later(lambda: add(told)))
+        stop = self._wait(_later(begin))
         return lambda: self._wait(_later(stop))
+
+    def _new_aside(self) -> Aside:
+        """A thread for the listeners, which ends once they have heard that the connection is closed."""
+        aside = Aside()
+
+        def changed(status: Status) -> None:
+            if status == "closed":
+                self._original.loop.call_soon(aside.end)
+
+        self._original.on_status_change(changed)
+        return aside
 
     def _wait(self, make: Callable[[], Awaitable[R]]) -> R:
         if self._generation != self._portal.generation:

@@ -10,8 +10,8 @@ from rivetpy.engine.actors import options_of
 from rivetpy.engine.api_requests import json_body, no_route
 from rivetpy.engine.copy_routes import CopyRoutes
 from rivetpy.engine.http import Answer, json_answer, read_body
-from rivetpy.engine.inspector_access import KEY, token_of
-from rivetpy.engine.inspector_routes import Inspector
+from rivetpy.engine.inspector.access import KEY, token_of
+from rivetpy.engine.inspector.routes import Inspector
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.store import ActorRow

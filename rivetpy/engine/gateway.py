@@ -21,8 +21,8 @@ from rivetpy.engine.http import (
     while_connected,
     within,
 )
-from rivetpy.engine.inspector_access import check_token
-from rivetpy.engine.inspector_routes import Inspector, refusal
+from rivetpy.engine.inspector.access import check_token
+from rivetpy.engine.inspector.routes import Inspector, refusal
 from rivetpy.engine.raw import RawAnswer, check_hook, is_raw, raw_answer, read_raw_body, request_for_actor
 from rivetpy.errors import RivetError
 from rivetpy.host import Host

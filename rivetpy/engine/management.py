@@ -13,7 +13,7 @@ from rivetpy.engine.api_requests import bad_request, json_body, no_route
 from rivetpy.engine.cluster_routes import ClusterRoutes
 from rivetpy.engine.copy_routes import CopyRoutes
 from rivetpy.engine.http import Answer, json_answer
-from rivetpy.engine.inspector import summary_json
+from rivetpy.engine.inspector.shapes import summary_json
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import parse_key

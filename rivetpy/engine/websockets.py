@@ -14,9 +14,9 @@ from rivetpy.engine.actors import actor_of
 from rivetpy.engine.connections import EventFrames, Talk
 from rivetpy.engine.door import Door, bearer
 from rivetpy.engine.http import for_client, raw_path
-from rivetpy.engine.inspector_access import check_token
-from rivetpy.engine.inspector_requests import texts
-from rivetpy.engine.inspector_socket import Inspection, framing_of
+from rivetpy.engine.inspector.access import check_token
+from rivetpy.engine.inspector.requests import texts
+from rivetpy.engine.inspector.socket import Inspection, framing_of
 from rivetpy.engine.raw import check_hook, websocket_for_actor
 from rivetpy.engine.sockets import BAD_DATA, FAILED, NORMAL, POLICY, PROTOCOL, Gone, Socket, reason_of
 from rivetpy.errors import RivetError

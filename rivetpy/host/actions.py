@@ -13,6 +13,7 @@ from rivetpy.errors import RivetError
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
 from rivetpy.host.usercode import no_exit
+from rivetpy.workflow.speaking import speaker
 
 #: Takes what a function returned and gives what is handed on; may be async.
 Finish = Callable[[Value], Value]
@@ -64,6 +65,7 @@ async def perform(
     """What user code returns (``plain``: as a client gets it), once what it changed is durable."""
     before = core.half_done()
     interleaved = False
+    speaking = speaker.set(context.log)
     try:
         with no_exit(what):
             value = function(context, *args)
@@ -75,6 +77,7 @@ async def perform(
                 value = await value
         return codec.reread(value)[1] if plain else value
     finally:
+        speaker.reset(speaking)
         if context.touched:
             await _commit(core, context, before, interleaved)
 

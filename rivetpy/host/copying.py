@@ -6,8 +6,7 @@ world would else be done twice, by it and by the one it was copied from.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rivetpy.errors import RivetError
 from rivetpy.host import control
@@ -15,6 +14,7 @@ from rivetpy.host.archive import Archive, damaged
 from rivetpy.host.database import in_thread
 from rivetpy.host.files import Files
 from rivetpy.host.offline import view_rows
+from rivetpy.host.record import WorkflowStatus, unpack
 from rivetpy.identity import Key, format_key, new_id
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.store.memory import put_entries
@@ -49,11 +49,15 @@ def forked(archive: Archive, location: str | None, now: int) -> tuple[Archive, i
     kept = {key: value for key, value in archive.rows if not key.startswith((*clockwork, layout.UNDO))}
     left_out = sum(key.startswith(clockwork) for key, _ in archive.rows)
     if location is not None:
+        if layout.WORKFLOW in kept:  # which was ended for good, perhaps; the copy goes on
+            kept[layout.WORKFLOW] = replace(
+                unpack(kept[layout.WORKFLOW]), status=WorkflowStatus.RUNNING
+            ).pack()
         row = ActorRow(archive.id, "", archive.name, archive.key, archive.created_at)
         batch, _ = control.rewind(row, sorted(kept.items()), location, now)
         put_entries(kept, batch)
         del kept[layout.UNDO]
-    return dataclasses.replace(archive, rows=sorted(kept.items())), left_out
+    return replace(archive, rows=sorted(kept.items())), left_out
 
 
 async def add(

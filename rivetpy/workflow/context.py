@@ -37,6 +37,7 @@ from rivetpy.workflow.promise import promised
 from rivetpy.workflow.receive import QueueMessage, ReceiveOptions
 from rivetpy.workflow.run import BoundFunction, RollbackHandler
 from rivetpy.workflow.scope import Scope
+from rivetpy.workflow.speaking import speaker
 
 #: Names that belong to steps: reading them between verbs could not be replayed.
 _STEP_ONLY = frozenset({"state", "vars", "db", "kv", "client", "broadcast", "schedule"})
@@ -64,6 +65,7 @@ class WorkflowContext:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self.queue = WorkflowQueue(scope)
+        speaker.set(ReplayLog(scope))
 
     @promised
     async def step(

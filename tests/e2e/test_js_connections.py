@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.engine import Engine
+from tests.support.engine import Engine, engine
 from tests.support.js import ENCODINGS, FOLDER, Driver, act, driver, fails, installed, thing
 from tests.support.live import Live, listening
 
@@ -123,3 +123,20 @@ def test_clients_move_to_the_next_engine_on_the_same_port(encoding: str, tmp_pat
                 assert js("events", conn="moved", count=1) == [["said", "here"]]
             finally:
                 second.stop()
+
+
+def test_a_connection_survives_a_reload(tmp_path: Path) -> None:
+    (tmp_path / "js").mkdir()
+    file = tmp_path / "registry.py"
+    source = (FOLDER / "registry.py").read_text()
+    file.write_text(source)
+    with engine(file, tmp_path / "data") as running, driver(running.url, "bare", tmp_path / "js") as js:
+        running.process.wait_for("Ctrl-C")
+        connect(js, "reloaded")
+        assert call(js, "reloaded", "add", 1) == 1
+        file.write_text(f"{source}\n# saved\n")
+        running.process.wait_for("rivet: reloaded in ")
+        js("status", conn="reloaded", wanted="connected", times=2)
+        act(js, thing(js, "reloaded"), "shout", "new")
+        assert js("events", conn="reloaded", count=1) == [["said", "new"]]
+        assert call(js, "reloaded", "add", 1) == 2

@@ -150,6 +150,7 @@ def test_raw_requests_and_websockets(engine: str) -> None:
         async with await handle.websocket("/sub?x=1") as ws:
             await ws.send("hey")
             assert await ws.recv() == "HEY"
+            await (await ws.ping())  # or a connection would be taken for dead after a while
 
     using(engine, "bare", use)
 

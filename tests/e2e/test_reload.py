@@ -21,7 +21,7 @@ from tests.support.engine import Engine
 T = TypeVar("T")
 
 REGISTRY = """
-import os, pathlib
+import logging, os, pathlib
 from rivetpy import actor, queue, setup
 from rivetpy.workflow import workflow
 import helper
@@ -29,6 +29,7 @@ from errors import Boom
 from shop.prices import PRICE
 
 VERSION = 1
+log = logging.getLogger(__name__)
 
 async def work(step, n):
     pathlib.Path(__file__).with_name("out.json").write_text(str(n))
@@ -37,6 +38,7 @@ async def work(step, n):
 
 async def iteration(loop):
     message = await loop.queue.next("wait")
+    log.info("taking %s", message.body)
     await loop.step("work", work, message.body)
 
 async def run(ctx):
@@ -349,6 +351,19 @@ def test_workflows_that_an_edit_breaks_are_named_and_pause_until_it_fits(
     project.engine.rivet("send", "more", "3", "--key", "broken")
     project.engine.rivet("send", "jobs", "4", "--key", "broken")
     project.until(lambda: project.state("broken"), lambda told: told["done"] == [1, 4])
+
+
+def test_what_code_logs_names_its_actor_and_is_not_said_again(project: Project, before: int) -> None:
+    """H04: after a reload the workflow runs from the top, over what is recorded."""
+    project.write("registry.py", project.version(50))
+    project.reloaded(before + 1)
+    project.engine.rivet("send", "jobs", "1", "--key", "logs")
+    project.engine.process.wait_for("worker logs: taking 1\n")
+    project.write("registry.py", project.version(51))
+    project.reloaded(before + 2)
+    project.engine.rivet("send", "jobs", "2", "--key", "logs")
+    project.engine.process.wait_for("worker logs: taking 2\n")
+    assert project.engine.output.count("worker logs: taking 1\n") == 1
 
 
 # -- what is no save ---------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.cli.journal import build_tree, read_lines
 from rivetpy.cli.outline import Wanted, rows
 from rivetpy.cli.render_values import value_text
-from rivetpy.engine.inspector import history_json
+from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.host import Host
 from rivetpy.host.view import WorkflowView
 from rivetpy.workflow import workflow

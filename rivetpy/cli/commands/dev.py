@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.running import DataDir, Durability, DurabilityOption, Host, Level, LogLevel, Port, Registry
+from rivetpy.cli.running import (
+    DataDir,
+    Durability,
+    DurabilityOption,
+    Format,
+    Host,
+    Level,
+    LogFormat,
+    LogLevel,
+    Port,
+    Registry,
+)
 from rivetpy.cli.shared import Color
 
 
@@ -30,9 +41,12 @@ def dev(
     durability: Durability = DurabilityOption.DISK,
     strict_replay: Annotated[
         bool,
-        typer.Option("--strict-replay", help="Replay every workflow after each wait, to find what diverges."),
+        typer.Option(
+            "--strict-replay", help="Replay after each wait, and take no save that breaks a workflow."
+        ),
     ] = False,
     log_level: Level = LogLevel.INFO,
+    log_format: Format = LogFormat.TEXT,
     color: Annotated[Color, typer.Option(help="Colour the output.")] = Color.AUTO,
 ) -> None:
     """Run a registry on a local engine.
@@ -53,6 +67,7 @@ def dev(
         durability=durability.value,
         strict_replay=strict_replay,
         log_level=log_level.value,
+        log_format=log_format.value,
         color=color.on(),
         reload=reload,
         watch=tuple(watch or ()),

@@ -16,9 +16,9 @@ def init(
         typer.Argument(metavar="DIR", parser=directory, help="Where; made if it is not there."),
     ] = Path(),
 ) -> None:
-    """Begin a project: a registry that runs at once, and a test of it.
+    """Begin a project that runs at once.
 
-    Replaces no file.
+    A registry and a test of it, in a directory that is made if need be. Replaces no file.
 
     Example: rivet init shop
     """

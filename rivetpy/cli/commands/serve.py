@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.running import DataDir, Durability, DurabilityOption, Host, Level, LogLevel, Port, Registry
+from rivetpy.cli.running import (
+    DataDir,
+    Durability,
+    DurabilityOption,
+    Format,
+    Host,
+    Level,
+    LogFormat,
+    LogLevel,
+    Port,
+    Registry,
+)
 from rivetpy.cli.shared import Color
 
 
@@ -17,6 +28,7 @@ def serve(
     data_dir: DataDir = None,
     durability: Durability = DurabilityOption.DISK,
     log_level: Level = LogLevel.WARNING,
+    log_format: Format = LogFormat.TEXT,
     endpoint: Annotated[
         str | None,
         typer.Option(metavar="URL", help="A Rivet Engine to work for: not possible yet.", show_default=False),
@@ -46,6 +58,7 @@ def serve(
         durability=durability.value,
         strict_replay=False,
         log_level=log_level.value,
+        log_format=log_format.value,
         color=color.on(),
         reload=False,
     )

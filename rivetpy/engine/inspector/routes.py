@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from rivetpy.engine.actor_database import ActorDatabase
 from rivetpy.engine.http import Answer, for_client, header_text, json_answer
-from rivetpy.engine.inspector import connections_json, queue_json, state_json
-from rivetpy.engine.inspector_history import history_answer, with_history
-from rivetpy.engine.inspector_requests import json_object, number, numbers, texts
-from rivetpy.engine.workflow_routes import WorkflowRoutes
+from rivetpy.engine.inspector.database import ActorDatabase
+from rivetpy.engine.inspector.history import history_answer, with_history
+from rivetpy.engine.inspector.requests import json_object, number, numbers, texts
+from rivetpy.engine.inspector.shapes import connections_json, queue_json, state_json
+from rivetpy.engine.inspector.workflow import WorkflowRoutes
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView

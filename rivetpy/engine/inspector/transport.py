@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from rivetpy import codec
-from rivetpy.engine.inspector import Iteration, Names, entry_id_of, lines_of
-from rivetpy.engine.inspector_history import SLICE
+from rivetpy.engine.inspector.history import SLICE
+from rivetpy.engine.inspector.shapes import Iteration, Names, entry_id_of, lines_of
 from rivetpy.host.view import ActorView
 from rivetpy.wire import cborvalue, transport
 from rivetpy.workflow.entries import (

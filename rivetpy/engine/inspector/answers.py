@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rivetpy import codec
 from rivetpy.codec import Value
-from rivetpy.engine.actor_database import ActorDatabase
-from rivetpy.engine.inspector import connection_json
-from rivetpy.engine.inspector_routes import has_database, max_queue_size, rpcs_of
-from rivetpy.engine.inspector_transport import history_bytes
-from rivetpy.engine.workflow_routes import WorkflowRoutes
+from rivetpy.engine.inspector.database import ActorDatabase
+from rivetpy.engine.inspector.routes import has_database, max_queue_size, rpcs_of
+from rivetpy.engine.inspector.shapes import connection_json
+from rivetpy.engine.inspector.transport import history_bytes
+from rivetpy.engine.inspector.workflow import WorkflowRoutes
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.planned import PlannedView, RunView

@@ -7,7 +7,7 @@ import contextlib
 
 from rivetpy.engine.actors import options_of
 from rivetpy.engine.http import for_client
-from rivetpy.engine.inspector_answers import Answers
+from rivetpy.engine.inspector.answers import Answers
 from rivetpy.engine.sockets import FAILED, Gone, Socket, TooLong
 from rivetpy.errors import RivetError
 from rivetpy.host import Host

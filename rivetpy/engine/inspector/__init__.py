@@ -1,0 +1,1 @@
+"""The inspector: what an actor holds, shown and changed over HTTP and a WebSocket (wire 9)."""

@@ -1,0 +1,83 @@
+"""What the user's code logs: whose it is, in which form, and never twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rivetpy.cli.logs import set_up_logging
+from rivetpy.host.logs import actor_log
+from rivetpy.workflow.speaking import speaker
+
+
+class Quiet(logging.LoggerAdapter[logging.Logger]):
+    """As a workflow's that replays."""
+
+    def isEnabledFor(self, level: int) -> bool:
+        return False
+
+
+SetUp = Callable[[str, str], None]
+
+
+@pytest.fixture
+def set_up() -> Iterator[SetUp]:
+    """Sets up logging as in a fresh process, which has no handlers yet."""
+    root, ours = logging.root, logging.getLogger("rivetpy")
+    handlers, level, own = root.handlers[:], root.level, ours.level
+
+    def begin(level: str, log_format: str) -> None:
+        root.handlers[:] = []
+        set_up_logging(level, log_format)
+
+    yield begin
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    ours.setLevel(own)
+
+
+def test_any_logger_names_the_actor(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up("info", "text")
+    before = speaker.set(actor_log("shop\x1b[2J", "a/b"))
+    logging.getLogger("anything").info("sold\n%s", 3)
+    actor_log("other", "c").warning("mine")
+    speaker.reset(before)
+    logging.getLogger("anything").info("nobody's")
+    logging.getLogger("anything").debug("hidden")
+    lines = [line[9:] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [r"shop\x1b[2J a/b: sold\n3", "other c: warning: mine", "anything: nobody's"]
+
+
+def test_a_workflow_that_replays_is_silent(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up("debug", "text")
+    before = speaker.set(Quiet(logging.getLogger("rivetpy.actor"), {"actor": "shop", "key": "a"}))
+    logging.getLogger("anything").error("again")
+    speaker.reset(before)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("level", "shown"), [("info", 0), ("debug", 1)])
+def test_libraries_are_quiet_below_warnings(
+    set_up: SetUp, capsys: pytest.CaptureFixture[str], level: str, shown: int
+) -> None:
+    set_up(level, "text")
+    told = {"name": "lib", "levelno": logging.INFO, "levelname": "INFO", "msg": "small talk"}
+    record = logging.makeLogRecord({**told, "pathname": "/usr/lib/python3/site-packages/lib.py"})
+    logging.getLogger("lib").handle(record)
+    assert len(capsys.readouterr().err.splitlines()) == shown
+
+
+def test_an_object_a_line(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up("info", "json")
+    try:
+        raise ValueError("a\nb")
+    except ValueError:
+        actor_log("shop", "a").exception("no\n%s", "way")
+    logging.getLogger("anything").info("nobody's")
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (first["level"], first["actor"], first["key"]) == ("error", "shop", "a")
+    assert first["message"].startswith("no\nway\nTraceback") and "T" in first["ts"]
+    assert set(second) == {"ts", "level", "message"}
