@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from benchmarks.inside import MESSAGES, SENDERS
-from benchmarks.measure import Row, against_floor
+from benchmarks.measure import ROUNDS, Row, row, run
 from benchmarks.process import running_engine
-from rivetpy.client import create_client
-from rivetpy.client.handles import Handle
+from rivetpy.client import Handle, create_client
+
+CALLS = 5000
 
 
 async def send_all(endpoint: str) -> float:
@@ -32,14 +35,65 @@ async def send_all(endpoint: str) -> float:
         return MESSAGES / (time.perf_counter() - begin)
 
 
-def once(directory: Path) -> float:
+def messages_per_second(directory: Path) -> float:
     with running_engine(directory) as engine:
-        return asyncio.run(send_all(engine.url))
+        return run(send_all(engine.url))
 
 
 def messages(directory: Path) -> list[Row]:
-    ours, floor, ratio = against_floor(directory, once)
-    return [
-        Row(f"{MESSAGES} messages to one counter, HTTP, {SENDERS} senders", ours, "messages/s", ratio),
-        Row("  SQLite FULL, one row a commit, in the same rounds", floor, "commits/s"),
-    ]
+    name = f"{MESSAGES} messages to one counter, HTTP, {SENDERS} senders"
+    return row(name, "messages/s", messages_per_second, directory)
+
+
+async def timed(calls: list[Callable[[], Awaitable[object]]]) -> tuple[float, list[float]]:
+    """Calls per second of so many callers at once, and the sorted milliseconds of each call."""
+    took: list[float] = []
+
+    async def share(call: Callable[[], Awaitable[object]]) -> None:
+        for _ in range(CALLS // len(calls)):
+            begin = time.perf_counter()
+            await call()
+            took.append((time.perf_counter() - begin) * 1000)
+
+    begin = time.perf_counter()
+    await asyncio.gather(*map(share, calls))
+    return CALLS / (time.perf_counter() - begin), sorted(took)
+
+
+async def over_http(endpoint: str) -> tuple[float, list[float]]:
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(create_client(endpoint)) for _ in range(SENDERS)]
+        counters = [client.counter.get_or_create(["main"]) for client in clients]
+        await asyncio.gather(*(counter.getState() for counter in counters))
+        return await timed([counter.getState for counter in counters])
+
+
+async def over_websocket(endpoint: str) -> tuple[float, list[float]]:
+    async with create_client(endpoint) as client:
+        connection = client.counter.get_or_create(["main"]).connect()
+        await connection.getState()
+        return await timed([connection.getState] * SENDERS)
+
+
+def actions(directory: Path) -> list[Row]:
+    rows = []
+    with running_engine(directory) as engine:
+        for what, work in (("HTTP", over_http), ("one WebSocket", over_websocket)):
+            rounds = [run(work(engine.url)) for _ in range(ROUNDS)]
+            latencies = [took for _, took in rounds]
+            rows += [
+                Row(f"actions over {what}, {SENDERS} at once", statistics.median(r for r, _ in rounds), "/s"),
+                Row("  p50", statistics.median(each[len(each) // 2] for each in latencies), "ms"),
+                Row("  p99", statistics.median(each[len(each) * 99 // 100] for each in latencies), "ms"),
+            ]
+    return rows
+
+
+def http_actions_per_second(directory: Path) -> float:
+    with running_engine(directory) as engine:
+        return run(over_http(engine.url))[0]
+
+
+def websocket_actions_per_second(directory: Path) -> float:
+    with running_engine(directory) as engine:
+        return run(over_websocket(engine.url))[0]

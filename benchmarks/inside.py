@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from benchmarks.measure import Row, against_floor
-from benchmarks.registry import STEPS, registry
+from benchmarks.measure import Row, against, normal, row, run
+from benchmarks.registry import BRANCHES, STEPS, registry
+from rivetpy.codec import Value
 from rivetpy.host import Host
 from rivetpy.host.events import HostEvent
-from rivetpy.store.sqlite import SqliteStore
+from rivetpy.store.sqlite import Durability, SqliteStore
 
 MESSAGES = 2000
 SENDERS = 50
@@ -22,7 +23,7 @@ WORKFLOWS = 500
 class Finish:
     """Counts workflows that completed."""
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, wanted: int = 1) -> None:
         self.left = wanted
         self.done = asyncio.Event()
 
@@ -36,8 +37,10 @@ class Finish:
 
 
 @asynccontextmanager
-async def open_host(directory: Path, on_event: Finish | None = None) -> AsyncIterator[Host]:
-    store = SqliteStore.open(directory / "journal.db")
+async def open_host(
+    directory: Path, on_event: Finish | None = None, durability: Durability = Durability.DISK
+) -> AsyncIterator[Host]:
+    store = SqliteStore.open(directory / "journal.db", durability)
     host = Host(registry, store, on_event=on_event)
     await host.start()
     try:
@@ -47,31 +50,34 @@ async def open_host(directory: Path, on_event: Finish | None = None) -> AsyncIte
         await store.close()
 
 
-async def run_sequence(directory: Path) -> float:
-    finish = Finish(1)
-    async with open_host(directory, finish) as host:
+async def workflow(
+    directory: Path, name: str, input: Value = None, durability: Durability = Durability.DISK
+) -> float:
+    """Seconds until one workflow is completed."""
+    finish = Finish()
+    async with open_host(directory, finish, durability) as host:
         begin = time.perf_counter()
-        await host.create("default", "sequence", ("main",))
+        await host.create("default", name, ("main",), input)
         await finish.done.wait()
-        return STEPS / (time.perf_counter() - begin)
+        return time.perf_counter() - begin
 
 
-async def run_messages(directory: Path) -> float:
+async def put_messages(directory: Path) -> float:
     async with open_host(directory) as host:
-        row = await host.create("default", "counter", ("main",))
+        actor = await host.create("default", "counter", ("main",))
 
         async def send_share() -> None:
             for _ in range(MESSAGES // SENDERS):
-                await host.send(row.id, "counter", {"delta": 1})
+                await host.send(actor.id, "counter", {"delta": 1})
 
         begin = time.perf_counter()
         await asyncio.gather(*(send_share() for _ in range(SENDERS)))
-        while (await host.call(row.id, "getState", []))["processed"] < MESSAGES:
+        while (await host.call(actor.id, "getState", []))["processed"] < MESSAGES:
             await asyncio.sleep(0.002)
         return MESSAGES / (time.perf_counter() - begin)
 
 
-async def run_fan_out(directory: Path) -> float:
+async def run_many(directory: Path) -> float:
     finish = Finish(WORKFLOWS)
     async with open_host(directory, finish) as host:
         begin = time.perf_counter()
@@ -80,24 +86,39 @@ async def run_fan_out(directory: Path) -> float:
         return WORKFLOWS / (time.perf_counter() - begin)
 
 
-def measured(name: str, unit: str, directory: Path, work: Callable[[Path], Awaitable[float]]) -> list[Row]:
-    async def once(path: Path) -> float:
-        return await work(path)
+def steps_per_second(directory: Path) -> float:
+    return STEPS / run(workflow(directory, "sequence"))
 
-    ours, floor, ratio = against_floor(directory, lambda path: asyncio.run(once(path)))
-    return [
-        Row(name, ours, unit, ratio),
-        Row("  SQLite FULL, one row a commit, in the same rounds", floor, "commits/s"),
-    ]
+
+def quick_steps_per_second(directory: Path) -> float:
+    return STEPS / run(workflow(directory, "sequence", durability=Durability.PROCESS))
+
+
+def workflows_per_second(directory: Path) -> float:
+    return run(run_many(directory))
+
+
+def join_milliseconds(directory: Path) -> float:
+    return run(workflow(directory, "joined")) * 1000
 
 
 def steps(directory: Path) -> list[Row]:
-    return measured(f"{STEPS} durable steps, one after the other", "steps/s", directory, run_sequence)
+    quick, ratio = against(quick_steps_per_second, normal, directory)
+    return [
+        *row(f"{STEPS} durable steps, one after the other", "steps/s", steps_per_second, directory),
+        Row("  the same with --durability process", quick, "steps/s", ratio, "SQLite's NORMAL commits/s"),
+    ]
 
 
 def messages(directory: Path) -> list[Row]:
-    return measured(f"{MESSAGES} messages to one counter, in process", "messages/s", directory, run_messages)
+    name = f"{MESSAGES} messages to one counter, in process, {SENDERS} senders"
+    return row(name, "messages/s", lambda path: run(put_messages(path)), directory)
 
 
 def fan_out(directory: Path) -> list[Row]:
-    return measured(f"{WORKFLOWS} workflows of 3 steps at once", "workflows/s", directory, run_fan_out)
+    return row(f"{WORKFLOWS} workflows of 3 steps at once", "workflows/s", workflows_per_second, directory)
+
+
+def join(directory: Path) -> list[Row]:
+    took, _ = against(join_milliseconds, lambda path: 1, directory)
+    return [Row(f"a join of {BRANCHES} branches of one step, made and completed", took, "ms")]

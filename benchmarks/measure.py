@@ -1,18 +1,25 @@
-"""What a row looks like, and the floor: one-row commits of SQLite itself on the same disk."""
+"""What a row looks like, and the floor: what the same disk allows, measured in alternation with the row."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
 import sqlite3
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+import uvloop
 
 ROUNDS = 5
 _serial = itertools.count()
+T = TypeVar("T")
+Measure = Callable[[Path], float]
 
 
 @dataclass(frozen=True)
@@ -23,10 +30,11 @@ class Row:
     value: float
     unit: str
     ratio: float | None = None
+    of: str = "SQLite's one-row FULL commits/s"
 
     def __str__(self) -> str:
-        ratio = "" if self.ratio is None else f"   {self.ratio:.2f} of SQLite's one-row commits/s"
-        return f"{self.name:<58} {self.value:>10,.{0 if self.value >= 100 else 2}f} {self.unit}{ratio}"
+        ratio = "" if self.ratio is None else f"   {self.ratio:.2f} of {self.of}"
+        return f"{self.name:<64} {self.value:>10,.{0 if abs(self.value) >= 100 else 2}f} {self.unit}{ratio}"
 
 
 def fresh(directory: Path) -> Path:
@@ -36,12 +44,41 @@ def fresh(directory: Path) -> Path:
     return path
 
 
-def sqlite_commits(directory: Path, count: int = 1000) -> float:
-    """Commits per second of one 128-byte row each: WAL, synchronous=FULL, nothing of ours in between."""
+def run(work: Coroutine[object, object, T]) -> T:
+    """Run to the end on the event loop that engines use."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+def appends(directory: Path, count: int = 1000) -> float:
+    """Appends of 128 bytes per second, each followed by fdatasync."""
+    fd = os.open(fresh(directory) / "floor", os.O_WRONLY | os.O_CREAT)
+    try:
+        begin = time.perf_counter()
+        for _ in range(count):
+            os.write(fd, b"x" * 128)
+            os.fdatasync(fd)
+        return count / (time.perf_counter() - begin)
+    finally:
+        os.close(fd)
+
+
+def full(directory: Path) -> float:
+    """Commits of one row per second, each synced."""
+    return _commits(directory, "FULL", 1000)
+
+
+def normal(directory: Path) -> float:
+    """Commits of one row per second that the operating system syncs when it likes."""
+    return _commits(directory, "NORMAL", 10_000)
+
+
+def _commits(directory: Path, synchronous: str, count: int) -> float:
+    """SQLite alone: WAL, 128 bytes a row, nothing of ours in between."""
     path = fresh(directory) / "floor.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA synchronous={synchronous}")
         db.execute(
             "CREATE TABLE t (actor TEXT, key TEXT, value BLOB, PRIMARY KEY (actor, key)) WITHOUT ROWID"
         )
@@ -51,12 +88,27 @@ def sqlite_commits(directory: Path, count: int = 1000) -> float:
         return count / (time.perf_counter() - begin)
 
 
-def against_floor(directory: Path, measure: Callable[[Path], float]) -> tuple[float, float, float]:
-    """Medians of ``measure`` and of the floor over alternating rounds, and the median of the ratios."""
-    pairs = [(measure(fresh(directory)), sqlite_commits(directory)) for _ in range(ROUNDS)]
-    ours, floor = zip(*pairs, strict=True)
-    return statistics.median(ours), statistics.median(floor), median_ratio(pairs)
+def floor(directory: Path) -> list[Row]:
+    """What this machine's disk allows."""
+
+    def median(measure: Measure) -> float:
+        return statistics.median(measure(directory) for _ in range(ROUNDS))
+
+    return [
+        Row("floor: appends of 128 bytes, fdatasync each", median(appends), "appends/s"),
+        Row("floor: SQLite WAL, synchronous=FULL, one row a commit", median(full), "commits/s"),
+        Row("floor: SQLite WAL, synchronous=NORMAL, one row a commit", median(normal), "commits/s"),
+    ]
 
 
-def median_ratio(pairs: Sequence[tuple[float, float]]) -> float:
-    return statistics.median(ours / floor for ours, floor in pairs)
+def against(measure: Measure, floor: Measure, directory: Path, rounds: int = ROUNDS) -> tuple[float, float]:
+    """The median of ``measure`` over rounds that alternate with the floor, and of their ratios."""
+    measure(fresh(directory))  # once without counting: imports, caches
+    pairs = [(measure(fresh(directory)), floor(directory)) for _ in range(rounds)]
+    return statistics.median(ours for ours, _ in pairs), statistics.median(a / b for a, b in pairs)
+
+
+def row(name: str, unit: str, measure: Measure, directory: Path) -> list[Row]:
+    """A row beside SQLite's one-row FULL commits."""
+    value, ratio = against(measure, full, directory)
+    return [Row(name, value, unit, ratio)]

@@ -29,15 +29,53 @@ async def first_action(endpoint: str) -> None:
         await client.counter.get_or_create(["main"]).getState()
 
 
-def cold_start(directory: Path) -> list[Row]:
-    def once() -> float:
-        begin = time.perf_counter()
-        with running_engine(fresh(directory)) as started:
-            asyncio.run(first_action(started.url))
-            return time.perf_counter() - begin
+def first_answer_seconds(directory: Path) -> float:
+    begin = time.perf_counter()
+    with running_engine(directory) as started:
+        asyncio.run(first_action(started.url))
+        return time.perf_counter() - begin
 
-    seconds = statistics.median(once() for _ in range(ROUNDS))
+
+def cold_start(directory: Path) -> list[Row]:
+    seconds = statistics.median(first_answer_seconds(fresh(directory)) for _ in range(ROUNDS))
     return [Row("`rivet dev` to the first action answered", seconds, "s")]
+
+
+def resumed(directory: Path) -> tuple[float, float]:
+    """Seconds from starting the engine again, and from its first line, until a workflow with 1,000 done steps and one
+    that was running when everything was killed is at that one again."""
+    path = str(directory)
+    with running_engine(directory / "data") as started:
+        asyncio.run(make_held(started.url, path))
+        wait_for(directory / "first")
+        started.kill()
+        begin = time.perf_counter()
+        started.start()
+        up = time.perf_counter()
+        wait_for(directory / "second")
+        return time.perf_counter() - begin, time.perf_counter() - up
+
+
+async def make_held(endpoint: str, path: str) -> None:
+    async with create_client(endpoint) as client:
+        await client.held.create(["main"], input=path)
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.002)
+
+
+def resume_seconds(directory: Path) -> float:
+    return resumed(directory)[0]
+
+
+def resume(directory: Path) -> list[Row]:
+    rounds = [resumed(fresh(directory)) for _ in range(ROUNDS)]
+    return [
+        Row("SIGKILL, start, 1,000 done steps replayed", statistics.median(r for r, _ in rounds), "s"),
+        Row("  of it after the engine was up", statistics.median(r for _, r in rounds), "s"),
+    ]
 
 
 def send(directory: Path) -> list[Row]:

@@ -393,3 +393,29 @@ def test_wake_ends_a_sleep_of_the_actor_not_of_a_timer() -> None:
         assert (await host.view(actor_id)).workflow.status == "sleeping"  # type: ignore[union-attr]
 
     world.live(script)
+
+
+@pytest.mark.parametrize("what", ["recover", "rewind", "undo"])
+def test_a_change_that_is_refused_leaves_the_workflow_running(what: str) -> None:
+    """To look at it the actor was put away; nothing but its alarm brings it back."""
+
+    async def flow(ctx: Any) -> str:
+        await ctx.sleep("nap", 60)
+        return "awake"
+
+    world = world_of(flow)
+
+    async def script(host: Host, actor_id: str) -> None:
+        await asyncio.sleep(1)
+        change = {
+            "recover": lambda: host.recover(actor_id),
+            "rewind": lambda: host.rewind(actor_id, "nowhere"),
+            "undo": lambda: host.undo_rewind(actor_id),
+        }[what]
+        with pytest.raises(RivetError):
+            await change()
+        await asyncio.sleep(100)
+        workflow = (await host.view(actor_id)).workflow
+        assert workflow is not None and workflow.output == "awake"
+
+    world.live(script)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from rivetpy.workflow import (
     StepExhaustedError,
     WorkflowUsageError,
 )
+from rivetpy.workflow import scope as scopes
 from rivetpy.workflow.entries import StepEntry
 from rivetpy.workflow.step import backoff_ms
 from tests.support.flows import ended, reason_of, to_the_end, world_of
@@ -377,3 +379,26 @@ def test_a_verb_inside_a_step_is_refused() -> None:
         await ctx.step("outer", nested)
 
     assert "'inner' was started while 'outer'" in reason_of(ended(flow))
+
+
+def test_what_was_replayed_is_not_looked_through_by_each_new_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Watched(set[str]):
+        def __iter__(self) -> Iterator[str]:
+            assert self, "an emptied set is as slow to look through as it was when it was full"
+            return super().__iter__()
+
+    monkeypatch.setattr(scopes, "set", Watched, raising=False)
+    ran: list[int] = []
+
+    async def note(step: Any, n: int) -> None:
+        ran.append(n)
+
+    async def flow(ctx: Any) -> None:
+        for n in range(8):
+            await ctx.step(f"s{n}", note, n)
+
+    world = world_of(flow)
+    with pytest.raises(Died):
+        world.live(to_the_end, die_after=5)
+    world.live(to_the_end)
+    assert sorted(set(ran)) == list(range(8)) and ran.count(0) == 1

@@ -422,6 +422,7 @@ class Residence(abc.ABC):
         self._forget(instance)
         with self._coming_back(instance.core.row):
             await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
+        self._waker.changed.set()  # should the change be refused, its alarm is all that brings it back
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:

@@ -201,8 +201,10 @@ class Scope:
         ]
 
     def _next_unvisited(self) -> Entry | None:
+        if not self.unvisited:  # a set that was large stays slow to look through when it is empty
+            return None
         entries = (self._entries[part] for part in self.unvisited)
-        return min(entries, key=lambda entry: entry.seq, default=None)
+        return min(entries, key=lambda entry: entry.seq)
 
     def _next_recorded(self) -> Entry | None:
         """The first recorded entry that is still to come, here or else further out."""

@@ -38,9 +38,10 @@ async def insist(ask: Callable[[], Awaitable[object]]) -> None:
 class Load:
     """Senders of all three examples, and what they were told is durable."""
 
-    def __init__(self, client: Any, seed: int) -> None:
+    def __init__(self, client: Any, seed: int, orders: bool) -> None:
         self.client = client
         self.random = random.Random(seed)
+        self.orders = orders
         self.stopped = False
         self.sums: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
@@ -49,7 +50,7 @@ class Load:
     async def run(self) -> None:
         counting = [self.count(name, sender) for name in COUNTERS for sender in range(3)]
         working = [self.work(name, sender) for name in WORKERS for sender in range(2)]
-        await asyncio.gather(*counting, *working, self.order())
+        await asyncio.gather(*counting, *working, *([self.order()] if self.orders else []))
 
     async def breathe(self) -> bool:
         await asyncio.sleep(self.random.uniform(0, 0.1))
@@ -121,15 +122,21 @@ async def until(fetch: Callable[[], Awaitable[Any]], reached: Callable[[Any], bo
 
 
 async def under_load(
-    running: Engine, api: StandIn, seed: int, happens: Callable[[], Awaitable[dict[str, int]]], ends: int
+    running: Engine,
+    api: StandIn,
+    seed: int,
+    happens: Callable[[], Awaitable[dict[str, int]]],
+    ends: int,
+    *,
+    orders: bool = True,
 ) -> None:
     """Send all the while something ``happens``, then look whether everything came to what it should.
 
     ``happens`` returns how often each recorded step had run when it was first seen recorded; ``ends`` is how often at
-    most it ended the engine.
+    most it ended the engine. Without ``orders`` there are no more actors at the end than at the start.
     """
     async with create_client(running.url) as client:
-        load = Load(client, seed)
+        load = Load(client, seed, orders)
         sending = asyncio.create_task(load.run())
         seen = await happens()
         load.stopped = True
