@@ -157,6 +157,11 @@ def test_killed_where_the_log_begins_anew(tmp_path: Path, killed: str) -> None:
     (copy / "journal.db-shm").write_bytes(bytes(32) + salts + bytes(8))
     tail = tail_of(copy / "journal.db")
     assert tail is not None and not tail.damaged
+    if killed == "before the log's header is written":
+        log.write_bytes(wal + wal[32:-1].replace(b"x", b"y"))
+        tail = tail_of(copy / "journal.db")
+        assert tail is not None and not tail.damaged, "with a torn commit behind them"
+        log.write_bytes(wal)
     for name in ("journal.db", "journal.db-wal"):
         shutil.copy(copy / name, tmp_path / name)
 
@@ -167,6 +172,8 @@ def test_killed_where_the_log_begins_anew(tmp_path: Path, killed: str) -> None:
 
     asyncio.run(look())
     (copy / "journal.db").write_bytes(unfolded)
+    (copy / "journal.db-shm").write_bytes(bytes(48))
+    log.write_bytes(wal[:12] + (2).to_bytes(4) + wal[16:])
     tail = tail_of(copy / "journal.db")
     assert tail is not None and tail.damaged and tail.offset == 0, "what the file does not have is lost"
 

@@ -117,7 +117,7 @@ def _reloading(options: DevOptions, launch: Launch) -> Reloading | None:
 
 def wipe(directory: Path) -> None:
     """Delete this registry's data: our own files, and nothing else that may lie there."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         (directory / f"{DATABASE}{suffix}").unlink(missing_ok=True)
         for path in (directory / ACTOR_FILES).glob(f"*.db{suffix}"):
             path.unlink()

@@ -59,21 +59,24 @@ def tail_of(journal: Path) -> Tail | None:
 def _tail(path: Path, file: BinaryIO, database: BinaryIO, last: int, salts: bytes) -> Tail | None:
     page = _page_size(database)
     header = file.read(_HEADER)
+    # A log begins anew in the index first, once the file holds all of it. A process that is killed before it writes the
+    # log's header leaves the old frames, maybe with a torn commit behind them, and a reader keeps the index.
+    whole = _is_whole(header)
+    anew = last == 0 and whole and salts not in {header[16:24], bytes(8)}
     if last == 0:
-        salts = header[16:24] if _is_whole(header) else file.read(_FRAME)[8:16]
+        salts = header[16:24] if whole else file.read(_FRAME)[8:16]
     behind = list(_frames(file, _HEADER + last * (_FRAME + page), page, salts))
     if not behind:
         return None
     ends = [number for number, frame in enumerate(behind) if frame.size]
-    more = bool(ends) and ends[0] < len(behind) - 1
+    more = not anew and bool(ends) and ends[0] < len(behind) - 1
     if more and last == 0:
         more = not _is_folded(file, database, page, behind[: ends[-1] + 1])
     return Tail(path, _HEADER + last * (_FRAME + page) if last else 0, len(ends), more)
 
 
 def _is_folded(file: BinaryIO, database: BinaryIO, page: int, frames: Iterable[_Frame]) -> bool:
-    """Whether the database file holds all that these frames hold. Then the log was beginning anew, which starts with
-    the index and the log's header: a process killed there leaves the old frames, and a reader keeps the new index."""
+    """Whether the database file holds all that these frames hold: then nothing is lost with the log's header."""
     newest = {frame.page: frame.offset + _FRAME for frame in frames}
     return all(
         _read(file, at, page) == _read(database, (number - 1) * page, page) for number, at in newest.items()
