@@ -46,8 +46,10 @@ class Row:
 
 
 def shown(value: float) -> str:
-    """Three digits, or all before the point."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    """Three digits, or all before the point and no more than three behind it."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.1 else f"{value:.3f}"
 
 
 class TooLongError(KeyboardInterrupt):
