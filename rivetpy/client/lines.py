@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from rivetpy.client.calls import Dial, connection_lost, raise_not_connected
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.errors import RivetError
-from rivetpy.wire.encodings import Encoding
+from rivetpy.wire.encodings import UNREADABLE, Encoding
 from rivetpy.wire.messages import TO_CLIENT, TO_SERVER, ToClient, ToServer
 
 if TYPE_CHECKING:
@@ -61,10 +62,27 @@ class WebSocketLine:
             data = await self._socket.recv()
         except ConnectionClosed as error:
             raise _ending(error, self._endpoint) from None
-        return self._encoding.read_union(TO_CLIENT, data.encode() if isinstance(data, str) else data)
+        try:
+            return self._encoding.read_union(TO_CLIENT, data.encode() if isinstance(data, str) else data)
+        except UNREADABLE as error:
+            raise RivetError(
+                "client",
+                "unreadable_answer",
+                f"The engine at {self._endpoint.url} sent what is no message: {error}",
+            ) from error
 
     async def close(self) -> None:
-        await self._socket.close(1000, "Disposed")
+        # Its answer comes behind what it sent before, of which only so much is read ahead.
+        reading = asyncio.create_task(self._read_on())
+        try:
+            await self._socket.close(1000, "Disposed")
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read_on(self) -> None:
+        async for _ in self._socket:
+            pass
 
 
 def _ending(error: ConnectionClosed, endpoint: Endpoint) -> RivetError:
