@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rivetpy.cli import copying
-from rivetpy.config import DATABASE, find_registry, load_registry
+from rivetpy.cli.loading import load_registry
+from rivetpy.config import DATABASE, find_registry
 from rivetpy.host import archive
 from rivetpy.store.lock import DataLock
 from tests.support.command import engine_thread, rivet

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch, Order, Report, actors_report
+from rivetpy.cli.loading import load_registry
 from rivetpy.cli.logs import set_up_logging
 from rivetpy.cli.orders import Orders
 from rivetpy.cli.prechecking import NOT_CHECKED, precheck
@@ -25,7 +26,6 @@ from rivetpy.config import (
     distrust_fresh_bytecode,
     files_of_failure,
     is_loopback,
-    load_registry,
     loaded_files,
     loaded_folders,
 )
