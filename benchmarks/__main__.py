@@ -1,4 +1,4 @@
-"""Runs the rows named on the command line, or all of them, and prints each as it is ready."""
+"""Runs the rows named on the command line, or all, and prints each as it is ready: a line of a Markdown table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import rivetpy
 from benchmarks import gateway, growth, inside, peers, process
-from benchmarks.measure import Row, floor
+from benchmarks.measure import Row, TooLongError, floor, fresh, within
+from benchmarks.peers.peer import Peer
 
-ROWS: dict[str, Callable[[Path], list[Row]]] = {
+#: Seconds that a row may take until it gives a figure, its peers apart.
+LIMIT = 120
+ROWS: dict[str, Callable[[Path], Iterable[Row]]] = {
     "floor": floor,
     "steps": inside.steps,
     "messages": inside.messages,
@@ -40,28 +44,54 @@ def main() -> None:
         nargs="?",
         const=",".join(peers.PEERS),
         metavar="NAMES",
-        help=f"compare with these instead (default {','.join(peers.PEERS)}); rows: {', '.join(peers.OURS)}",
+        help=f"with these beside ours (default {','.join(peers.PEERS)})",
     )
     options = parser.parse_args()
-    known = peers.OURS if options.peers else ROWS
-    if unknown := [name for name in options.rows if name not in known]:
-        parser.error(f"no row {unknown[0]!r}; there are {', '.join(known)}")
+    if unknown := [name for name in options.rows if name not in ROWS]:
+        parser.error(f"no row {unknown[0]!r}; there are {', '.join(ROWS)}")
     names = options.peers.split(",") if options.peers else []
     if unknown := [name for name in names if name not in peers.PEERS]:
         parser.error(f"no peer {unknown[0]!r}; there are {', '.join(peers.PEERS)}")
-
+    there = peers.ready(names)
     print(
         f"rivetpy {rivetpy.__version__}, Python {platform.python_version()}, {platform.platform()}, "
         f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n"
     )
     with tempfile.TemporaryDirectory(dir=options.dir, ignore_cleanup_errors=True) as directory:
-        if options.peers:
-            peers.compare(names, options.rows or list(peers.OURS), Path(directory))
-            return
-        for name in options.rows or ROWS:
-            for row in ROWS[name](Path(directory)):
-                print(row)
-                sys.stdout.flush()
+        table(options.rows or list(ROWS), there, Path(directory))
+    if there:
+        print(f"\n{peers.counts(there)}")
+
+
+def table(names: Sequence[str], there: Sequence[Peer], directory: Path) -> None:
+    """Print the rows, each once it and its peers' are measured."""
+    line("row", "", "rivetpy", "of the floor", *(peer.title for peer in there))
+    line(*["---"] * (4 + len(there)))
+    for name in names:
+        print(name, file=sys.stderr)
+        try:
+            for row in measured(name, fresh(directory)):
+                line(f"`{name}`", *row.cells(), *(peers.cell(peer, row, directory) for peer in there))
+        except TooLongError:
+            line(f"`{name}`", "", "not in time", "", *[""] * len(there))
+        except Exception:  # the other rows go on
+            traceback.print_exc()
+            line(f"`{name}`", "", "failed", "", *[""] * len(there))
+
+
+def measured(name: str, directory: Path) -> Iterator[Row]:
+    """The row's figures; the clock stands still while the peers are at work."""
+    with within(LIMIT):
+        rows = iter(ROWS[name](directory))
+    while True:
+        with within(LIMIT):
+            if (row := next(rows, None)) is None:
+                return
+        yield row
+
+
+def line(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from benchmarks.inside import MESSAGES, SENDERS
-from benchmarks.measure import ROUNDS, Row, row, run
+from benchmarks.measure import Row, rounds, row, run
 from benchmarks.process import running_engine
 from rivetpy.client import Handle, create_client
 
@@ -42,7 +42,7 @@ def messages_per_second(directory: Path) -> float:
 
 def messages(directory: Path) -> list[Row]:
     name = f"{MESSAGES} messages to one counter, HTTP, {SENDERS} senders"
-    return row(name, "messages/s", messages_per_second, directory)
+    return row(name, "messages/s", messages_per_second, directory, "messages")
 
 
 async def timed(calls: list[Callable[[], Awaitable[object]]]) -> tuple[float, list[float]]:
@@ -78,22 +78,20 @@ async def over_websocket(endpoint: str) -> tuple[float, list[float]]:
 def actions(directory: Path) -> list[Row]:
     rows = []
     with running_engine(directory) as engine:
-        for what, work in (("HTTP", over_http), ("one WebSocket", over_websocket)):
-            rounds = [run(work(engine.url)) for _ in range(ROUNDS)]
-            latencies = [took for _, took in rounds]
+        for what, work, theirs in (
+            ("HTTP", over_http, "actions-http"),
+            ("one WebSocket", over_websocket, "actions-websocket"),
+        ):
+            measured = [run(work(engine.url)) for _ in rounds()]
+            latencies = [took for _, took in measured]
+            rate = statistics.median(rate for rate, _ in measured)
             rows += [
-                Row(f"actions over {what}, {SENDERS} at once", statistics.median(r for r, _ in rounds), "/s"),
-                Row("  p50", statistics.median(each[len(each) // 2] for each in latencies), "ms"),
-                Row("  p99", statistics.median(each[len(each) * 99 // 100] for each in latencies), "ms"),
+                Row(f"actions over {what}, {SENDERS} at once", rate, "actions/s", work=theirs),
+                Row(f"actions over {what}: p50", _percentile(latencies, 50), "ms"),
+                Row(f"actions over {what}: p99", _percentile(latencies, 99), "ms"),
             ]
     return rows
 
 
-def http_actions_per_second(directory: Path) -> float:
-    with running_engine(directory) as engine:
-        return run(over_http(engine.url))[0]
-
-
-def websocket_actions_per_second(directory: Path) -> float:
-    with running_engine(directory) as engine:
-        return run(over_websocket(engine.url))[0]
+def _percentile(sorted_: list[list[float]], percent: int) -> float:
+    return statistics.median(each[len(each) * percent // 100] for each in sorted_)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import statistics
 import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.inside import Finish, open_host, workflow
-from benchmarks.measure import Row, fresh, full, run
+from benchmarks.measure import Row, fresh, full, rounds, run
 from benchmarks.registry import STEPS
 from rivetpy import codec
 from rivetpy.store import ActorRow, Batch
@@ -18,11 +20,13 @@ from rivetpy.workflow import entries, layout
 from rivetpy.workflow.entries import Status, StepEntry
 
 ROUNDS = 3
+#: Seconds after which none of the three begins a further round.
+ENOUGH = 20
 ENTRIES = (10, 1_000, 100_000)
-STATES = (1_000, 100_000, 1_000_000)
 ACTORS = (10, 1_000, 100_000)
-#: Steps of the actor whose state is large.
-FEW = 200
+#: Bytes of state, and steps enough to tell their rate.
+STATES = {1_000: 400, 100_000: 100, 1_000_000: 20}
+Prepare = Callable[[Path, int], Coroutine[object, object, None]]
 _ROW = ActorRow("grown", "default", "sequence", ("main",), 0, awake=True)
 
 
@@ -70,33 +74,42 @@ async def prepare_actors(directory: Path, count: int) -> None:
     await store.close()
 
 
+async def prepare_nothing(directory: Path, size: int) -> None:
+    """A state grows when its actor is made."""
+
+
 def with_entries(directory: Path, count: int) -> float:
-    run(prepare_entries(directory, count))
     return run(go_on(directory))
 
 
 def with_actors(directory: Path, count: int) -> float:
-    run(prepare_actors(directory, count))
     return STEPS / run(workflow(directory, "sequence"))
 
 
 def with_state(directory: Path, size: int) -> float:
-    return FEW / run(workflow(directory, "large", size))
+    return STATES[size] / run(workflow(directory, "large", {"bytes": size, "steps": STATES[size]}))
 
 
-def growth(directory: Path) -> list[Row]:
-    rows = []
-    for what, measure, sizes in (
-        ("entries in the journal", with_entries, ENTRIES),
-        ("bytes of state", with_state, STATES),
-        ("actors in the store", with_actors, ACTORS),
-    ):
-        measure(fresh(directory), sizes[0])
-        rounds = [
-            [(measure(fresh(directory), size), full(directory)) for size in sizes] for _ in range(ROUNDS)
-        ]
-        for size, pairs in zip(sizes, zip(*rounds, strict=True), strict=True):
+KINDS: tuple[tuple[str, Prepare, Callable[[Path, int], float], Iterable[int]], ...] = (
+    ("entries in the journal", prepare_entries, with_entries, ENTRIES),
+    ("bytes of state", prepare_nothing, with_state, STATES),
+    ("actors in the store", prepare_actors, with_actors, ACTORS),
+)
+
+
+def growth(directory: Path) -> Iterator[Row]:
+    """What is there is made once for each size, and every round has a copy of it."""
+    for what, prepare, measure, sizes in KINDS:
+        made = {size: fresh(directory) for size in sizes}
+        for size, path in made.items():
+            run(prepare(path, size))
+        measured: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+        for _ in rounds(ROUNDS, ENOUGH):
+            for size, pairs in measured.items():
+                copy = shutil.copytree(made[size], fresh(directory) / "copy")
+                pairs.append((measure(copy, size), full(directory)))
+                shutil.rmtree(copy)
+        for size, pairs in measured.items():
             rate = statistics.median(ours for ours, _ in pairs)
             ratio = statistics.median(ours / floor for ours, floor in pairs)
-            rows.append(Row(f"steps with {size:,} {what}", rate, "steps/s", ratio))
-    return rows
+            yield Row(f"steps with {size:,} {what}", rate, "steps/s", ratio)

@@ -105,8 +105,10 @@ def join_milliseconds(directory: Path) -> float:
 def steps(directory: Path) -> list[Row]:
     quick, ratio = against(quick_steps_per_second, normal, directory)
     return [
-        *row(f"{STEPS} durable steps, one after the other", "steps/s", steps_per_second, directory),
-        Row("  the same with --durability process", quick, "steps/s", ratio, "SQLite's NORMAL commits/s"),
+        *row(
+            f"{STEPS:,} durable steps, one after the other", "steps/s", steps_per_second, directory, "steps"
+        ),
+        Row("the same with --durability process", quick, "steps/s", ratio, "NORMAL"),
     ]
 
 
@@ -116,9 +118,11 @@ def messages(directory: Path) -> list[Row]:
 
 
 def fan_out(directory: Path) -> list[Row]:
-    return row(f"{WORKFLOWS} workflows of 3 steps at once", "workflows/s", workflows_per_second, directory)
+    return row(
+        f"{WORKFLOWS} workflows of 3 steps at once", "workflows/s", workflows_per_second, directory, "fan-out"
+    )
 
 
 def join(directory: Path) -> list[Row]:
     took, _ = against(join_milliseconds, lambda path: 1, directory)
-    return [Row(f"a join of {BRANCHES} branches of one step, made and completed", took, "ms")]
+    return [Row(f"a join of {BRANCHES} branches of one step, made and completed", took, "ms", work="join")]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
+import signal
 import sqlite3
 import statistics
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import TypeVar
 import uvloop
 
 ROUNDS = 5
+#: Seconds after which a row begins no further round.
+ENOUGH = 15
 _serial = itertools.count()
 T = TypeVar("T")
 Measure = Callable[[Path], float]
@@ -30,11 +34,54 @@ class Row:
     value: float
     unit: str
     ratio: float | None = None
-    of: str = "SQLite's one-row FULL commits/s"
+    #: What the floor is, unless SQLite's one-row FULL commits.
+    of: str = ""
+    #: The peers' row of the same work.
+    work: str = ""
 
-    def __str__(self) -> str:
-        ratio = "" if self.ratio is None else f"   {self.ratio:.2f} of {self.of}"
-        return f"{self.name:<64} {self.value:>10,.{0 if abs(self.value) >= 100 else 2}f} {self.unit}{ratio}"
+    def cells(self) -> list[str]:
+        """The row's name, its figure and its ratio as a table shows them."""
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}{self.of and f' ({self.of})'}"
+        return [self.name, f"{shown(self.value)} {self.unit}", ratio]
+
+
+def shown(value: float) -> str:
+    """Three digits, or all before the point and no more than three behind it."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.1 else f"{value:.3f}"
+
+
+class TooLongError(KeyboardInterrupt):
+    """A row took too long. An event loop lets no other interruption through."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Interrupts what runs in the main thread after so many seconds.
+
+    :raises TooLongError: so that what was started is put away on the way out.
+    """
+
+    def ring(*_: object) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def rounds(count: int = ROUNDS, enough: float = ENOUGH) -> Iterator[int]:
+    """Numbers of the rounds to do: no further one once they took ``enough`` seconds."""
+    begin = time.perf_counter()
+    for number in range(count):
+        yield number
+        if time.perf_counter() - begin > enough:
+            return
 
 
 def fresh(directory: Path) -> Path:
@@ -101,14 +148,14 @@ def floor(directory: Path) -> list[Row]:
     ]
 
 
-def against(measure: Measure, floor: Measure, directory: Path, rounds: int = ROUNDS) -> tuple[float, float]:
+def against(measure: Measure, floor: Measure, directory: Path) -> tuple[float, float]:
     """The median of ``measure`` over rounds that alternate with the floor, and of their ratios."""
     measure(fresh(directory))  # once without counting: imports, caches
-    pairs = [(measure(fresh(directory)), floor(directory)) for _ in range(rounds)]
+    pairs = [(measure(fresh(directory)), floor(directory)) for _ in rounds()]
     return statistics.median(ours for ours, _ in pairs), statistics.median(a / b for a, b in pairs)
 
 
-def row(name: str, unit: str, measure: Measure, directory: Path) -> list[Row]:
+def row(name: str, unit: str, measure: Measure, directory: Path, work: str = "") -> list[Row]:
     """A row beside SQLite's one-row FULL commits."""
     value, ratio = against(measure, full, directory)
-    return [Row(name, value, unit, ratio)]
+    return [Row(name, value, unit, ratio, work=work)]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import ROUNDS, Row, fresh
+from benchmarks.measure import ROUNDS, Row, fresh, rounds
 from rivetpy.client import create_client
 from tests.support.engine import Engine, engine, family
 
@@ -37,8 +37,8 @@ def first_answer_seconds(directory: Path) -> float:
 
 
 def cold_start(directory: Path) -> list[Row]:
-    seconds = statistics.median(first_answer_seconds(fresh(directory)) for _ in range(ROUNDS))
-    return [Row("`rivet dev` to the first action answered", seconds, "s")]
+    seconds = statistics.median(first_answer_seconds(fresh(directory)) for _ in rounds())
+    return [Row("`rivet dev` to the first action answered", seconds, "s", work="cold-start")]
 
 
 def resumed(directory: Path) -> tuple[float, float]:
@@ -66,15 +66,12 @@ def wait_for(path: Path) -> None:
         time.sleep(0.002)
 
 
-def resume_seconds(directory: Path) -> float:
-    return resumed(directory)[0]
-
-
 def resume(directory: Path) -> list[Row]:
-    rounds = [resumed(fresh(directory)) for _ in range(ROUNDS)]
+    measured = [resumed(fresh(directory)) for _ in rounds()]
+    whole, rest = (statistics.median(each) for each in zip(*measured, strict=True))
     return [
-        Row("SIGKILL, start, 1,000 done steps replayed", statistics.median(r for r, _ in rounds), "s"),
-        Row("  of it after the engine was up", statistics.median(r for _, r in rounds), "s"),
+        Row("SIGKILL, start, 1,000 done steps replayed", whole, "s", work="resume"),
+        Row("of it after the engine was up", rest, "s"),
     ]
 
 
@@ -142,7 +139,7 @@ def memory(directory: Path) -> list[Row]:
         asyncio.run(first_action(started.url))
         again = resident(started)
     return [
-        Row("the engine with one actor", empty, "MB"),
-        Row(f"  above that: {SLEEPERS} actors made and asleep", after - empty, "MB"),
-        Row("  above that: the same after a restart", again - empty, "MB"),
+        Row("memory of the engine with one actor", empty, "MB"),
+        Row(f"above that: {SLEEPERS:,} actors made and asleep", after - empty, "MB"),
+        Row("above that: the same after a restart", again - empty, "MB"),
     ]

@@ -62,11 +62,11 @@ async def count(ctx):
 
 def padded(input):
     """A state of about so many bytes."""
-    return {"steps": 0, "padding": "x" * input}
+    return {"steps": 0, "padding": "x" * input["bytes"]}
 
 
 async def few(ctx):
-    for n in range(200):
+    for n in range(ctx.input["steps"]):
         await ctx.step(f"step-{n}", do_nothing, n)
 
 

@@ -1,9 +1,18 @@
 """A counter that applies commands from its queue, one after the other, through a remote service."""
 
+from dataclasses import dataclass
+
 from remote import connect
 
 from rivetpy import actor, queue
 from rivetpy.workflow import workflow
+
+
+@dataclass
+class Command:
+    """What fits the queue; anything else is refused where it is sent."""
+
+    delta: float
 
 
 async def apply_counter_command(step, delta):
@@ -32,7 +41,7 @@ async def run(ctx):
 
 workflow_counter = actor(
     state={"value": 0, "processed": 0, "lastOperationId": None},
-    queues={"counter": queue()},
+    queues={"counter": queue(Command)},
     run=workflow(run),
     actions={"getState": lambda c: c.state},
 )

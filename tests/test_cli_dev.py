@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rivetpy.cli import dev
 from rivetpy.cli.eventlog import EventLog
-from rivetpy.cli.launch import Launch
+from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen, shortened
 from rivetpy.cli.problems import StartProblem, UsageProblem
 from rivetpy.cli.signals import Signals
@@ -56,19 +56,19 @@ def test_wiping_takes_our_own_files_only(tmp_path: Path) -> None:
     ("actors", "line"),
     [
         (
-            {"a": {"queues": ["q"], "actions": []}},
+            {"a": {"queues": {"q": '{"delta":1}'}, "actions": []}},
             """rivet send q '{"delta":1}' --endpoint http://127.0.0.1:7""",
         ),
         (
-            {"a": {"queues": ["q"], "actions": []}, "b": {"queues": ["q"], "actions": []}},
-            """rivet send q '{"delta":1}' --actor a --endpoint http://127.0.0.1:7""",
+            {"a": {"queues": {"q": None}, "actions": []}, "b": {"queues": {"q": None}, "actions": []}},
+            "rivet send q BODY --actor a --endpoint http://127.0.0.1:7",
         ),
-        ({"a b": {"queues": [], "actions": ["do it"]}}, "rivet call 'do it' --endpoint http://127.0.0.1:7"),
-        ({"a": {"queues": [], "actions": []}}, "rivet actors --endpoint http://127.0.0.1:7"),
+        ({"a b": {"queues": {}, "actions": ["do it"]}}, "rivet call 'do it' --endpoint http://127.0.0.1:7"),
+        ({"a": {"queues": {}, "actions": []}}, "rivet actors --endpoint http://127.0.0.1:7"),
     ],
 )
 def test_the_line_to_paste(
-    actors: dict[str, dict[str, list[str]]], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    actors: Report, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RIVET_DATA_DIR", raising=False)

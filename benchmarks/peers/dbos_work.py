@@ -1,4 +1,4 @@
-"""The work of the benchmarks in DBOS over SQLite, in an environment of its own: dbos_work.py DIRECTORY ROW."""
+"""The work of the benchmarks in DBOS over SQLite, in an environment of its own: dbos_work.py DIRECTORY ROW COUNT."""
 
 import asyncio
 import sys
@@ -7,7 +7,9 @@ from pathlib import Path
 
 from dbos import DBOS
 
-STEPS, MESSAGES, SENDERS, WORKFLOWS, BRANCHES = 1000, 2000, 50, 500, 100
+SENDERS = 50
+#: How many steps, messages, workflows or branches.
+COUNT = int(sys.argv[3])
 
 
 @DBOS.step()
@@ -24,14 +26,14 @@ async def sequence(count: int) -> None:
 @DBOS.workflow()
 async def counter() -> int:
     value = 0
-    for _ in range(MESSAGES):
+    for _ in range(COUNT):
         value += await nothing(await DBOS.recv_async(timeout_seconds=60))
     return value
 
 
 @DBOS.workflow()
 async def join() -> None:
-    await asyncio.gather(*(nothing(n) for n in range(BRANCHES)))
+    await asyncio.gather(*(nothing(n) for n in range(COUNT)))
 
 
 @DBOS.step()
@@ -46,36 +48,36 @@ async def hold(path: str) -> None:
 
 @DBOS.workflow()
 async def resumed(path: str) -> None:
-    for n in range(STEPS):
+    for n in range(COUNT):
         await nothing(n)
     await hold(path)
 
 
 async def steps(_: Path) -> float:
     begin = time.perf_counter()
-    handle = await DBOS.start_workflow_async(sequence, STEPS)
+    handle = await DBOS.start_workflow_async(sequence, COUNT)
     await handle.get_result(polling_interval_sec=0.01)
-    return STEPS / (time.perf_counter() - begin)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def messages(_: Path) -> float:
     handle = await DBOS.start_workflow_async(counter)
 
     async def share() -> None:
-        for _ in range(MESSAGES // SENDERS):
+        for _ in range(COUNT // SENDERS):
             await DBOS.send_async(handle.workflow_id, 1)
 
     begin = time.perf_counter()
     await asyncio.gather(*(share() for _ in range(SENDERS)))
     await handle.get_result(polling_interval_sec=0.01)
-    return MESSAGES / (time.perf_counter() - begin)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def fan_out(_: Path) -> float:
     begin = time.perf_counter()
-    handles = await asyncio.gather(*(DBOS.start_workflow_async(sequence, 3) for _ in range(WORKFLOWS)))
+    handles = await asyncio.gather(*(DBOS.start_workflow_async(sequence, 3) for _ in range(COUNT)))
     await asyncio.gather(*(handle.get_result(polling_interval_sec=0.05) for handle in handles))
-    return WORKFLOWS / (time.perf_counter() - begin)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def branches(_: Path) -> float:

@@ -1,4 +1,4 @@
-"""The work of the benchmarks in Restate, in an environment of its own: restate_work.py DIRECTORY ROW.
+"""The work of the benchmarks in Restate, in an environment of its own: restate_work.py DIRECTORY ROW COUNT.
 
 The server is installed in PEER_HOME. This process drives; the worker is another one of this file.
 """
@@ -19,7 +19,9 @@ import hypercorn.asyncio
 import restate
 from hypercorn.config import Config
 
-STEPS, MESSAGES, SENDERS, WORKFLOWS, BRANCHES = 1000, 2000, 50, 500, 100
+SENDERS = 50
+#: How many steps, messages, workflows, branches or calls.
+COUNT = int(sys.argv[3])
 SERVER = "/node_modules/.bin/restate-server"
 
 work = restate.Service("Work")
@@ -54,10 +56,10 @@ async def join(ctx: restate.Context, count: int) -> int:
 
 @work.handler(inactivity_timeout=timedelta(hours=1))
 async def resumed(ctx: restate.Context, path: str) -> int:
-    for n in range(STEPS):
+    for n in range(COUNT):
         await ctx.run_typed(f"step-{n}", nothing, n=n)
     await ctx.run_typed("hold", hold, path=path)
-    return STEPS
+    return COUNT
 
 
 @counter.handler()
@@ -112,32 +114,44 @@ class Client:
 
 async def steps(post: Callable[..., object], _: Path, __: int) -> float:
     begin = time.perf_counter()
-    await post("/Work/sequence", STEPS)
-    return STEPS / (time.perf_counter() - begin)
+    await post("/Work/sequence", COUNT)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def messages(post: Callable[..., object], _: Path, port: int) -> float:
     async def share() -> None:
         client = Client(port)
-        for _ in range(MESSAGES // SENDERS):
+        for _ in range(COUNT // SENDERS):
             await client.post("/Counter/main/add/send", 1)
 
     begin = time.perf_counter()
     await asyncio.gather(*(share() for _ in range(SENDERS)))
-    while await post("/Counter/main/value", None) < MESSAGES:
+    while await post("/Counter/main/value", None) < COUNT:
         await asyncio.sleep(0.01)
-    return MESSAGES / (time.perf_counter() - begin)
+    return COUNT / (time.perf_counter() - begin)
+
+
+async def actions(post: Callable[..., object], _: Path, port: int) -> float:
+    async def share(client: Client) -> None:
+        for _ in range(COUNT // SENDERS):
+            await client.post("/Counter/main/value", None)
+
+    clients = [Client(port) for _ in range(SENDERS)]
+    await asyncio.gather(*(client.post("/Counter/main/value", None) for client in clients))
+    begin = time.perf_counter()
+    await asyncio.gather(*map(share, clients))
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def fan_out(_: Callable[..., object], __: Path, port: int) -> float:
     begin = time.perf_counter()
-    await asyncio.gather(*(Client(port).post("/Work/sequence", 3) for _ in range(WORKFLOWS)))
-    return WORKFLOWS / (time.perf_counter() - begin)
+    await asyncio.gather(*(Client(port).post("/Work/sequence", 3) for _ in range(COUNT)))
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def branches(post: Callable[..., object], _: Path, __: int) -> float:
     begin = time.perf_counter()
-    await post("/Work/join", BRANCHES)
+    await post("/Work/join", COUNT)
     return (time.perf_counter() - begin) * 1000
 
 
@@ -158,6 +172,7 @@ ROWS = {
     "messages": messages,
     "fan-out": fan_out,
     "join": branches,
+    "actions-http": actions,
     "cold-start": first_step,
     "resume": resume,
 }
@@ -184,7 +199,7 @@ async def main(directory: Path, row: str) -> None:
     with (directory / "server.log").open("ab") as log:
         processes = [
             subprocess.Popen(server, env=environment, stdout=log, stderr=log),
-            subprocess.Popen([sys.executable, __file__, "worker", str(worker)], stderr=log),
+            subprocess.Popen([sys.executable, __file__, "worker", str(worker), str(COUNT)], stderr=log),
         ]
     try:
         await until_open(ingress, admin, worker)
@@ -210,7 +225,7 @@ async def register(admin: int, worker: int) -> None:
     while True:
         try:
             asked = Client(admin).post("/deployments", {"uri": f"http://127.0.0.1:{worker}"})
-            await asyncio.wait_for(asked, 5)
+            await asyncio.wait_for(asked, 20)
         except (RuntimeError, OSError, EOFError, TimeoutError):  # the server is not ready yet
             await asyncio.sleep(0.02)
         else:

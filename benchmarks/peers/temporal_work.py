@@ -1,4 +1,4 @@
-"""The work of the benchmarks in Temporal's dev server, in an environment of its own: temporal_work.py DIRECTORY ROW."""
+"""The work of the benchmarks in Temporal's dev server, in an environment of its own: DIRECTORY ROW COUNT."""
 
 import asyncio
 import os
@@ -14,8 +14,9 @@ from temporalio import activity, workflow
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-#: Fewer steps than the others do: each takes tens of milliseconds.
-STEPS, MESSAGES, SENDERS, WORKFLOWS, BRANCHES = 100, 2000, 50, 500, 100
+SENDERS = 50
+#: How many steps, signals, workflows or branches.
+COUNT = int(sys.argv[3])
 QUEUE = "work"
 PATIENCE = timedelta(hours=1)
 
@@ -38,7 +39,7 @@ class Join:
     @workflow.run
     async def run(self) -> None:
         await asyncio.gather(
-            *(workflow.execute_activity(nothing, n, start_to_close_timeout=PATIENCE) for n in range(BRANCHES))
+            *(workflow.execute_activity(nothing, n, start_to_close_timeout=PATIENCE) for n in range(COUNT))
         )
 
 
@@ -51,7 +52,7 @@ class Counter:
 
     @workflow.run
     async def run(self) -> int:
-        await workflow.wait_condition(lambda: self.value >= MESSAGES)
+        await workflow.wait_condition(lambda: self.value >= COUNT)
         return self.value
 
     @workflow.signal
@@ -61,29 +62,29 @@ class Counter:
 
 async def steps(client: Client, _: Path) -> float:
     begin = time.perf_counter()
-    await client.execute_workflow(Sequence.run, STEPS, id="steps", task_queue=QUEUE)
-    return STEPS / (time.perf_counter() - begin)
+    await client.execute_workflow(Sequence.run, COUNT, id="steps", task_queue=QUEUE)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def messages(client: Client, _: Path) -> float:
     handle = await client.start_workflow(Counter.run, id="counter", task_queue=QUEUE)
 
     async def share() -> None:
-        for _ in range(MESSAGES // SENDERS):
+        for _ in range(COUNT // SENDERS):
             await handle.signal(Counter.add, 1)
 
     begin = time.perf_counter()
     await asyncio.gather(*(share() for _ in range(SENDERS)))
     await handle.result()
-    return MESSAGES / (time.perf_counter() - begin)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def fan_out(client: Client, _: Path) -> float:
     begin = time.perf_counter()
     await asyncio.gather(
-        *(client.execute_workflow(Sequence.run, 3, id=f"w{n}", task_queue=QUEUE) for n in range(WORKFLOWS))
+        *(client.execute_workflow(Sequence.run, 3, id=f"w{n}", task_queue=QUEUE) for n in range(COUNT))
     )
-    return WORKFLOWS / (time.perf_counter() - begin)
+    return COUNT / (time.perf_counter() - begin)
 
 
 async def join(client: Client, _: Path) -> float:

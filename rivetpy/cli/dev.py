@@ -38,6 +38,8 @@ from rivetpy.store.lock import DataLock, read_owner
 T = TypeVar("T")
 #: Seconds that a predecessor which was killed a moment ago may take to let go of port and directory.
 PATIENCE = 2.0
+#: Stands for the body of a queue that says nothing of its bodies: `rivet send` refuses it and tells how one is written.
+BODY = "BODY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _reloading(options: DevOptions, launch: Launch) -> Reloading | None:
 
 def wipe(directory: Path) -> None:
     """Delete this registry's data: our own files, and nothing else that may lie there."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         (directory / f"{DATABASE}{suffix}").unlink(missing_ok=True)
         for path in (directory / ACTOR_FILES).glob(f"*.db{suffix}"):
             path.unlink()
@@ -189,11 +191,12 @@ def _example(launch: Launch, port: int, actors: Report) -> str:
     guessed = port == DEFAULT_PORT and found.registry in {None, launch.registry.path}
     there = found.directory == launch.data_dir or (guessed and not found.directory_named)
     where = "" if there else f" --endpoint http://127.0.0.1:{port}"
-    for key, command, body in (("queues", "send", """ '{"delta":1}'"""), ("actions", "call", "")):
+    for key, command in (("queues", "send"), ("actions", "call")):
         declared = [(actor, each) for actor, about in actors.items() for each in about[key]]
         for actor, name in declared:
             alone = sum(other == name for _, other in declared) == 1
             which = "" if alone else f" --actor {_quoted(actor)}"
+            body = f" {_quoted(actors[actor][key][name] or BODY)}" if command == "send" else ""
             return f"rivet {command} {_quoted(name)}{body}{which}{where}"
     return f"rivet actors{where}"
 

@@ -69,7 +69,7 @@ class Order(enum.Enum):
     LEAVE = b"l"
 
 
-#: A report is one of: ``{"imported": actors, "files": […]}`` (the user's code is there, and these are its files),
+#: A report is one of: ``{"imported": actors, "files": […]}`` (the user's code is there; see `imported`),
 #: ``{"checked": {"broken": […], "count": n, "whole": bool}}`` (it may have the data; which running workflows would
 #: break, and whether there was time for all of them), ``{"ready": true}`` (it serves),
 #: ``{"files": […], "since": ns}`` (imported later, after this moment),
@@ -82,9 +82,3 @@ Report = JsonObject
 def write_report(report: Report) -> bytes:
     """A report as bytes, one line."""
     return json.dumps(report).encode() + b"\n"
-
-
-def actors_report(actors: dict[str, tuple[list[str], list[str]]], files: list[str]) -> Report:
-    """``imported``: queues and actions by actor."""
-    described = {name: {"queues": q, "actions": a} for name, (q, a) in actors.items()}
-    return {"imported": described, "files": files}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 import sys
 import time
+import traceback
 from datetime import UTC, datetime
 
 from rivetpy.cli.text import json_text, visible
+from rivetpy.config import user_traceback
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow.failure import is_user_code
 from rivetpy.workflow.speaking import speaker
 
+#: How a line of a traceback begins that names a place.
+_FRAME = '  File "'
 LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -66,25 +70,31 @@ class _Worth(logging.Filter):
 
 
 class _Lines(logging.Formatter):
-    """Time, level, whose record it is, and the text; a traceback as it is."""
+    """Time, level, whose record it is, and the text, with what went wrong."""
 
     def format(self, record: logging.LogRecord) -> str:
         actor = getattr(record, "actor", None)
         whose = f"{actor} {getattr(record, 'key', '')}" if actor else record.name
         level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
         line = f"{clock()} {visible(whose)}: {level}{visible(record.getMessage())}"
-        if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
-        return line
+        return "\n".join([line, *map(visible, _traceback(record))])
 
 
 class _Objects(logging.Formatter):
     """One JSON object a line; a traceback is part of the message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage()
-        if record.exc_info:
-            message += "\n" + self.formatException(record.exc_info)
+        message = "\n".join([record.getMessage(), *_traceback(record)])
         return object_line(
             record.levelno, message, getattr(record, "actor", None), getattr(record, "key", None)
         )
+
+
+def _traceback(record: logging.LogRecord) -> list[str]:
+    """The lines of the record's traceback: the user's own frames where there are some, else all of them."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return []
+    theirs = user_traceback(error)
+    text = theirs if _FRAME in theirs else "".join(traceback.format_exception(error))
+    return text.rstrip("\n").split("\n")

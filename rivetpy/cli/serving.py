@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Coroutine
 
 from rivetpy.cli.eventlog import EventLog
-from rivetpy.cli.launch import Launch, Order, Report, actors_report
+from rivetpy.cli.imported import actors_report
+from rivetpy.cli.launch import Launch, Order, Report
 from rivetpy.cli.loading import load_registry
 from rivetpy.cli.logs import set_up_logging
 from rivetpy.cli.orders import Orders
@@ -56,8 +57,7 @@ def serve_registry(launch: Launch, stdout: int, report: Reporter, orders: Orders
     orders.came[Order.IMPORT].wait()
     registry = _import(launch.registry, report)
     set_up_logging(launch.log_level, launch.log_format)
-    actors = {name: (list(a.queues), list(a.actions)) for name, a in registry.actors.items()}
-    report(actors_report(actors, sorted(loaded_files())))
+    report(actors_report(registry, sorted(loaded_files())))
     report(precheck(registry, launch.data_dir) if orders.came[Order.CHECK].is_set() else NOT_CHECKED)
     orders.came[Order.GO].wait()
     events = EventLog(stdout, launch.log_level, launch.color, orders.came[Order.SPEAK], launch.log_format)

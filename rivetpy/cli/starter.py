@@ -11,10 +11,18 @@ from rivetpy.cli.text import visible
 REGISTRY = '''\
 """Guests come through a queue; each is greeted once, also when the engine is killed in between."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from rivetpy import actor, queue, setup
 from rivetpy.workflow import Loop, workflow
+
+
+@dataclass
+class Guest:
+    """What a message has to look like; another one is refused where it is sent."""
+
+    name: str
 
 
 async def greet(step, name):
@@ -42,7 +50,7 @@ def greeted(c):
 
 greeter = actor(
     state={"greeted": []},
-    queues={"guests": queue()},
+    queues={"guests": queue(Guest)},
     actions={"greeted": greeted},
     run=workflow(welcome),
 )

@@ -6,6 +6,7 @@ its entries' keys begin with that: what one actor stored lies together and is fo
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import logging
 import os
@@ -76,6 +77,7 @@ def open_writer(path: Path, durability: Durability) -> sqlite3.Connection:
     try:
         # 0600, whatever the umask: SQLite gives its side files the mode of the main one.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _roll_back(path)
         fresh = _check_format(path)
         torn = not fresh and _check_tail(path, durability)
         db = _connect(path, "rw")
@@ -91,6 +93,13 @@ def open_writer(path: Path, durability: Durability) -> sqlite3.Connection:
         db.close()
         raise trouble(path, error) from error
     return db
+
+
+def _roll_back(path: Path) -> None:
+    """Undo what a process that was killed while it made the file left half done: a connection that only reads can't."""
+    if path.with_name(f"{path.name}-journal").exists():
+        with contextlib.closing(_connect(path, "rw")) as db:
+            db.execute("SELECT 1 FROM sqlite_master").fetchone()
 
 
 def _check_tail(path: Path, durability: Durability) -> bool:
@@ -168,6 +177,10 @@ def _check_format(path: Path) -> bool:
                 "SELECT count(*) FROM sqlite_master",
             )
         )
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise
+        return True  # killed while it was made, and nobody has started since
     finally:
         db.close()
     if application == APPLICATION and version > FORMAT:

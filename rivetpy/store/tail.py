@@ -9,10 +9,10 @@ was good once, and taking it for the end would drop commits that were acknowledg
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 _HEADER, _FRAME = 32, 24
 #: Of the index that SQLite keeps beside the log: the last good frame, and the log's salts.
@@ -37,48 +37,69 @@ class Tail:
         return self.more
 
 
+class _Frame(NamedTuple):
+    """Where it is in the log, of which page, and in a commit's last frame how many pages there are then, else 0."""
+
+    offset: int
+    page: int
+    size: int
+
+
 def tail_of(journal: Path) -> Tail | None:
     """What is left behind the end of the journal's log, None for nothing. It must be open, and nobody may write."""
     log, index = (journal.with_name(f"{journal.name}-{end}") for end in ("wal", "shm"))
     try:
-        with log.open("rb") as file:
+        with log.open("rb") as file, journal.open("rb") as database:
             last, salts = _INDEX.unpack(index.read_bytes()[: _INDEX.size])
-            return _tail(log, file, _page_size(journal), last, salts)
+            return _tail(log, file, database, last, salts)
     except (FileNotFoundError, struct.error):
         return None
 
 
-def _tail(path: Path, file: BinaryIO, page: int, last: int, salts: bytes) -> Tail | None:
+def _tail(path: Path, file: BinaryIO, database: BinaryIO, last: int, salts: bytes) -> Tail | None:
+    page = _page_size(database)
     header = file.read(_HEADER)
+    # A log begins anew in the index first, once the file holds all of it. A process that is killed before it writes the
+    # log's header leaves the old frames, maybe with a torn commit behind them, and a reader keeps the index.
+    whole = _is_whole(header)
+    anew = last == 0 and whole and salts not in {header[16:24], bytes(8)}
     if last == 0:
-        salts = header[16:24] if _is_whole(header) else file.read(_FRAME)[8:16]
-    offset = _HEADER + last * (_FRAME + page) if last else 0
-    found = commits = 0
-    more = False
-    for frame in _frames(file, _HEADER + last * (_FRAME + page), _FRAME + page):
-        # One of the two is enough: a frame of an older log shares neither, a damaged one does.
-        if frame[8:12] == salts[:4] or frame[12:16] == salts[4:]:
-            found += 1
-            more = more or commits > 0
-            commits += frame[4:8] != bytes(4)
-    return Tail(path, offset, commits, more) if found else None
+        salts = header[16:24] if whole else file.read(_FRAME)[8:16]
+    behind = list(_frames(file, _HEADER + last * (_FRAME + page), page, salts))
+    if not behind:
+        return None
+    ends = [number for number, frame in enumerate(behind) if frame.size]
+    more = not anew and bool(ends) and ends[0] < len(behind) - 1
+    if more and last == 0:
+        more = not _is_folded(file, database, page, behind[: ends[-1] + 1])
+    return Tail(path, _HEADER + last * (_FRAME + page) if last else 0, len(ends), more)
 
 
-def _page_size(journal: Path) -> int:
-    with journal.open("rb") as file:
-        size = int.from_bytes(file.read(18)[16:])
+def _is_folded(file: BinaryIO, database: BinaryIO, page: int, frames: Iterable[_Frame]) -> bool:
+    """Whether the database file holds all that these frames hold: then nothing is lost with the log's header."""
+    newest = {frame.page: frame.offset + _FRAME for frame in frames}
+    return all(
+        _read(file, at, page) == _read(database, (number - 1) * page, page) for number, at in newest.items()
+    )
+
+
+def _page_size(database: BinaryIO) -> int:
+    size = int.from_bytes(_read(database, 16, 2))
     return 65536 if size == 1 else size
 
 
-def _frames(file: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
-    """The heads of the frames from an offset on."""
-    while True:
-        file.seek(offset)
-        head = file.read(_FRAME)
-        if len(head) < _FRAME:
-            return
-        yield head
-        offset += size
+def _frames(file: BinaryIO, offset: int, page: int, salts: bytes) -> Iterator[_Frame]:
+    """The frames of the log with these salts, from an offset on."""
+    while len(head := _read(file, offset, _FRAME)) == _FRAME:
+        # One of the two is enough: a frame of an older log shares neither, a damaged one does.
+        if head[8:12] == salts[:4] or head[12:16] == salts[4:]:
+            yield _Frame(offset, int.from_bytes(head[:4]), int.from_bytes(head[4:8]))
+        offset += _FRAME + page
+
+
+def _read(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
 
 
 def _is_whole(header: bytes) -> bool:

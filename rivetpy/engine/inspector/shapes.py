@@ -224,7 +224,7 @@ def summary_json(view: ActorView) -> JsonObject:
         "workflowStatus": workflow.status if workflow else None,
         "waitingFor": [_wait_text(wait) for wait in waits],
         "queueSize": len(view.queue),
-        "historySize": len(workflow.entries) if workflow else 0,
+        "historySize": size_of(workflow) if workflow else 0,
         "nextWakeAt": min(deadlines, default=None),
     }
 
