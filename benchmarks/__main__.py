@@ -39,20 +39,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"any of {', '.join(ROWS)}")
     parser.add_argument("--dir", type=Path, help="where the databases go; their disk is what is measured")
+    parser.add_argument("--peers", action="store_true", help="with all other systems beside ours")
     parser.add_argument(
-        "--peers",
-        nargs="?",
-        const=",".join(peers.PEERS),
-        metavar="NAMES",
-        help=f"with these beside ours (default {','.join(peers.PEERS)})",
+        "--peer",
+        action="append",
+        choices=peers.PEERS,
+        default=[],
+        help="with this one beside ours; repeatable",
     )
     options = parser.parse_args()
     if unknown := [name for name in options.rows if name not in ROWS]:
         parser.error(f"no row {unknown[0]!r}; there are {', '.join(ROWS)}")
-    names = options.peers.split(",") if options.peers else []
-    if unknown := [name for name in names if name not in peers.PEERS]:
-        parser.error(f"no peer {unknown[0]!r}; there are {', '.join(peers.PEERS)}")
-    there = peers.ready(names)
+    there = peers.ready(list(peers.PEERS) if options.peers else options.peer)
     print(
         f"rivetpy {rivetpy.__version__}, Python {platform.python_version()}, {platform.platform()}, "
         f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n"

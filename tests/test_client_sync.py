@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import os
@@ -12,8 +13,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ import pytest
 from rivetpy import Registry, RivetError
 from rivetpy.client import Connection, Handle, SyncConnection, SyncHandle, create_client, create_sync_client
 from rivetpy.client.handles import Actors, Client
+from rivetpy.client.portal import Portal
 from rivetpy.client.sync import SyncActors, SyncClient
 from tests.support.engine import ROOT, environment
 from tests.support.live import Live, live
@@ -142,6 +144,27 @@ def test_closing_ends_what_other_threads_wait_for(engine: Live) -> None:
     with pytest.raises(RivetError, match="make another one"):
         client.thing.get("closing").add(1)
     client.close()
+
+
+def test_a_call_that_crosses_the_close_is_told_that_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is handed in before the end, which cancels it, or not at all: else it would wait for ever."""
+
+    async def nothing() -> None: ...
+
+    hand_in, portal = asyncio.run_coroutine_threadsafe, Portal(nothing)
+    closing = threading.Thread(target=portal.close)
+
+    def late(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> Future[None]:
+        closing.start()
+        closing.join(0.1)
+        return hand_in(work, loop)
+
+    portal.run(nothing)
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", late)
+    with pytest.raises(RivetError) as refused:
+        portal.run(asyncio.Event().wait)
+    assert refused.value.code == "closed"
+    closing.join()
 
 
 def test_a_client_that_is_forgotten_ends_its_thread(engine: Live) -> None:

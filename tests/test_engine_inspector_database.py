@@ -91,6 +91,7 @@ def test_statements() -> None:
 
 def test_what_a_statement_may_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MAX_ROWS", 50)
+    monkeypatch.setattr(bounded, "MAX_BYTES", 60_000)
 
     async def main() -> None:
         async with serving(databases()) as client:
@@ -105,6 +106,8 @@ def test_what_a_statement_may_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 "SELECT load_extension('x')",
                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
                 "SELECT zeroblob(900000000)",
+                f"SELECT {', '.join('1' * 2000)}",
+                "SELECT zeroblob(20000)",
                 "SELECT 1; SELECT 2",
                 "nonsense",
             ):

@@ -80,17 +80,17 @@ async def fan_out(_: Path) -> float:
     return COUNT / (time.perf_counter() - begin)
 
 
-async def branches(_: Path) -> float:
-    begin = time.perf_counter()
-    handle = await DBOS.start_workflow_async(join)
-    await handle.get_result(polling_interval_sec=0.001)
+async def branches(__: Path) -> float:
+    for _ in range(2):  # as with us, once without counting
+        begin = time.perf_counter()
+        handle = await DBOS.start_workflow_async(join)
+        await handle.get_result(polling_interval_sec=0.001)
     return (time.perf_counter() - begin) * 1000
 
 
-async def first_step(_: Path) -> float:
+async def first_step() -> None:
     handle = await DBOS.start_workflow_async(sequence, 1)
     await handle.get_result(polling_interval_sec=0.001)
-    return 0.0
 
 
 async def resume(directory: Path) -> float:
@@ -106,7 +106,6 @@ ROWS = {
     "messages": messages,
     "fan-out": fan_out,
     "join": branches,
-    "cold-start": first_step,
     "resume": resume,
 }
 
@@ -122,7 +121,10 @@ async def main(directory: Path, row: str) -> None:
         }
     )
     DBOS.launch()
-    print(f"figure {await ROWS[row](directory)}", flush=True)
+    if row != "resume":
+        await first_step()  # all there is to the cold start
+    figure = await ROWS[row](directory) if row in ROWS else 0.0
+    print(f"figure {figure}", flush=True)
     DBOS.destroy(workflow_completion_timeout_sec=0)
 
 

@@ -69,19 +69,18 @@ class Peer:
         the number that was said with the word."""
         home = self.home()
         begin = time.perf_counter()
-        running = self._start(home, row, directory)
-        cut = threading.Timer(PATIENCE, _kill, [running, directory])
-        cut.start()
-        try:
-            assert running.stdout is not None
-            for line in running.stdout:
-                said, _, number = line.strip().partition(" ")
-                if said == word:
-                    return time.perf_counter() - begin, float(number or 0)
-        finally:
-            cut.cancel()
-            _kill(running, directory)
-            running.wait()
+        with self._start(home, row, directory) as running:
+            cut = threading.Timer(PATIENCE, _kill, [running, directory])
+            cut.start()
+            try:
+                assert running.stdout is not None
+                for line in running.stdout:
+                    said, _, number = line.strip().partition(" ")
+                    if said == word:
+                        return time.perf_counter() - begin, float(number or 0)
+            finally:
+                cut.cancel()
+                _kill(running, directory)
         if time.perf_counter() - begin >= PATIENCE:
             raise TimeoutError
         raise RuntimeError((directory / "errors.log").read_text(errors="replace")[-2000:])

@@ -149,15 +149,11 @@ async def fan_out(_: Callable[..., object], __: Path, port: int) -> float:
     return COUNT / (time.perf_counter() - begin)
 
 
-async def branches(post: Callable[..., object], _: Path, __: int) -> float:
-    begin = time.perf_counter()
-    await post("/Work/join", COUNT)
+async def branches(post: Callable[..., object], __: Path, ___: int) -> float:
+    for _ in range(2):  # as with us, once without counting
+        begin = time.perf_counter()
+        await post("/Work/join", COUNT)
     return (time.perf_counter() - begin) * 1000
-
-
-async def first_step(post: Callable[..., object], _: Path, __: int) -> float:
-    await post("/Work/sequence", 1)
-    return 0.0
 
 
 async def resume(post: Callable[..., object], directory: Path, _: int) -> float:
@@ -173,7 +169,6 @@ ROWS = {
     "fan-out": fan_out,
     "join": branches,
     "actions-http": actions,
-    "cold-start": first_step,
     "resume": resume,
 }
 
@@ -205,7 +200,11 @@ async def main(directory: Path, row: str) -> None:
         await until_open(ingress, admin, worker)
         if not begun:
             await register(admin, worker)
-        print(f"figure {await ROWS[row](Client(ingress).post, directory, ingress)}", flush=True)
+        post = Client(ingress).post
+        if row != "resume":
+            await post("/Work/sequence", 1)  # all there is to the cold start
+        figure = await ROWS[row](post, directory, ingress) if row in ROWS else 0.0
+        print(f"figure {figure}", flush=True)
     finally:
         for process in processes:
             process.terminate()

@@ -88,17 +88,17 @@ async def fan_out(client: Client, _: Path) -> float:
 
 
 async def join(client: Client, _: Path) -> float:
-    begin = time.perf_counter()
-    await client.execute_workflow(Join.run, id="join", task_queue=QUEUE)
+    for n in range(2):  # as with us, once without counting
+        begin = time.perf_counter()
+        await client.execute_workflow(Join.run, id=f"join-{n}", task_queue=QUEUE)
     return (time.perf_counter() - begin) * 1000
 
 
-async def first_step(client: Client, _: Path) -> float:
+async def first_step(client: Client) -> None:
     await client.execute_workflow(Sequence.run, 1, id="first", task_queue=QUEUE)
-    return 0.0
 
 
-ROWS = {"steps": steps, "messages": messages, "fan-out": fan_out, "join": join, "cold-start": first_step}
+ROWS = {"steps": steps, "messages": messages, "fan-out": fan_out, "join": join}
 
 
 async def main(directory: Path, row: str) -> None:
@@ -119,7 +119,9 @@ async def main(directory: Path, row: str) -> None:
     )
     try:
         async with worker:
-            print(f"figure {await ROWS[row](client, directory)}", flush=True)
+            await first_step(client)  # all there is to the cold start
+            figure = await ROWS[row](client, directory) if row in ROWS else 0.0
+            print(f"figure {figure}", flush=True)
     finally:
         running.terminate()
 

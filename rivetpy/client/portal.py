@@ -39,18 +39,19 @@ class Portal:
 
         Ctrl-C cancels it. Raises what it raises, and RivetError ``client.closed``, ``client.blocks_itself``.
         """
-        running = self._started()
-        if running.thread is threading.current_thread():
-            raise RivetError(
-                "client",
-                "blocks_itself",
-                "A synchronous call from the client's own thread would wait for ever.",
-            )
 
         async def work() -> T:
             return await make()
 
-        done = asyncio.run_coroutine_threadsafe(work(), running.loop)
+        with self._lock:  # what comes before the end is cancelled by it; what came after would never be done
+            running = self._started()
+            if running.thread is threading.current_thread():
+                raise RivetError(
+                    "client",
+                    "blocks_itself",
+                    "A synchronous call from the client's own thread would wait for ever.",
+                )
+            done = asyncio.run_coroutine_threadsafe(work(), running.loop)
         try:
             return done.result()
         except concurrent.futures.CancelledError:
@@ -67,12 +68,11 @@ class Portal:
             running.finalizer()
 
     def _started(self) -> _Running:
-        with self._lock:
-            if self._closed:
-                raise _closed()
-            if self._running is None:
-                self._running = _Running(self, self._at_end)
-            return self._running
+        if self._closed:
+            raise _closed()
+        if self._running is None:
+            self._running = _Running(self, self._at_end)
+        return self._running
 
     def _forked(self) -> None:
         self._lock = threading.Lock()

@@ -15,6 +15,8 @@ Rows = list[dict[str, Value]]
 SECONDS = 30.0
 MAX_ROWS = 10_000
 MAX_BYTES = 16 * 1024 * 1024
+#: What a value takes at least, with its name.
+_EACH = 32
 #: SQLite asks after so many of its instructions whether to go on.
 _PACE = 20_000
 
@@ -67,12 +69,21 @@ def _fetched(cursor: sqlite3.Cursor) -> Rows:
     rows: Rows = []
     size = 0
     for row in cursor:
-        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        size += sum(map(_size, row))
         if len(rows) == MAX_ROWS or size > MAX_BYTES:
             cursor.close()
-            raise _refused(f"The answer has more than {MAX_ROWS} rows or {MAX_BYTES} bytes; add a LIMIT.")
+            raise _refused(
+                f"The answer has more than {MAX_ROWS} rows or {MAX_BYTES} bytes; add a LIMIT, or name fewer columns."
+            )
         rows.append(dict(zip(names, row, strict=True)))
     return rows
+
+
+def _size(value: Value) -> int:
+    """Bytes that a value takes in an answer: each has a name, and of a blob every byte is shown as a number."""
+    if isinstance(value, bytes):
+        return _EACH + 4 * len(value)
+    return _EACH + (len(value) if isinstance(value, str) else 0)
 
 
 def _refused(message: str) -> RivetError:
