@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
 import tempfile
 import traceback
@@ -50,6 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := [name for name in options.rows if name not in ROWS]:
         parser.error(f"no row {unknown[0]!r}; there are {', '.join(ROWS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is put away first
     there = peers.ready(list(peers.PEERS) if options.peers else options.peer)
     print(
         f"rivetpy {rivetpy.__version__}, Python {platform.python_version()}, {platform.platform()}, "

@@ -13,6 +13,8 @@ from rivetpy import Registry, RivetError, actor, queue, setup
 from rivetpy.cli import main as script
 from rivetpy.cli import source
 from rivetpy.cli.engine_api import EngineApi
+from rivetpy.client.calls import Call
+from rivetpy.client.requests import Requests
 from rivetpy.workflow import workflow
 from tests.support.actors import registry
 from tests.support.command import Ended, engine_thread, rivet
@@ -307,6 +309,20 @@ def test_an_engine_of_another_release_is_named(error: Exception, monkeypatch: py
 def test_something_else_that_answers_is_no_engine(endpoint: str) -> None:
     ended = rivet("send", "lonely", "1", "--endpoint", f"{endpoint}/elsewhere")
     assert ended.code == 1
+
+
+def test_an_engine_that_is_not_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*args: object) -> None:
+        raise RivetError("api", "bad_request", "unknown field `summary`")
+
+    for method in ("find", "actors"):
+        monkeypatch.setattr(EngineApi, method, unknown)
+    assert "unknown field" in rivet("actors").error, "ours says it itself"
+    monkeypatch.setattr(Requests, "metadata", lambda requests: Call("GET", "/metadata", lambda body: {}))
+    for command in ("actors", "history plain", "state plain"):
+        ended = rivet(*command.split())
+        assert (ended.code, ended.out) == (1, "")
+        assert "is not a rivetpy engine. Name it: --endpoint URL" in ended.error
 
 
 def test_the_default_port_is_a_guess_that_touches_no_other_project(

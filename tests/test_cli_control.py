@@ -13,6 +13,7 @@ import pytest
 
 from rivetpy import Registry, actor, queue, setup
 from rivetpy.cli import asking
+from rivetpy.cli.engine_api import EngineApi
 from rivetpy.workflow import Loop, workflow
 from tests.support.command import Ended, engine_thread, rivet
 
@@ -192,6 +193,17 @@ def test_recover_after_the_cause_is_gone() -> None:
     assert ran == ["first", "fragile", "fragile"]
     refused = rivet("recover", "fails", "r")
     assert refused.code == 1 and "is completed, not failed" in refused.error
+
+
+def test_recover_before_the_cause_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    done("send", "fails", "1", "--key", "early")
+    until("workflow ", "history", "fails", "early")
+    monkeypatch.setattr(EngineApi, "workflow", lambda *_, **__: {"workflowState": "failed"})
+    ended = rivet("recover", "fails", "early")
+    assert (ended.code, ended.out) == (1, "")
+    assert (
+        "recovered fails early, and its workflow failed again. Why: rivet history fails early" in ended.error
+    )
 
 
 def test_cancel_asks_and_is_for_good() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rivetpy.config import DATABASE, find_registry, load_registry
+from rivetpy.cli.loading import load_registry
+from rivetpy.config import DATABASE, find_registry
 from rivetpy.host import Host
 from rivetpy.store import ActorRow
 from rivetpy.store.sqlite import Durability, SqliteStore

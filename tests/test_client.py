@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from rivetpy import RivetError
-from rivetpy.client import create_client
+from rivetpy.client import create_client, create_sync_client
 from rivetpy.client.endpoint import find_endpoint
 from rivetpy.client.handles import Client
 from rivetpy.client.plain import PlainTransport
@@ -156,6 +156,16 @@ def test_errors_keep_what_they_say(engine: Live) -> None:
     assert error.metadata == {"big": 2, "x": 1}
     assert error.actor["key"] == "errors"
     assert len(error.ray_id) == 30
+
+
+def test_an_action_without_an_actor_says_what_to_write() -> None:
+    with pytest.raises(AttributeError, match=r"'ping' is not of all .* \.get_or_create\(key\)\.ping"):
+        create_client("http://localhost:1").counter.ping()
+    with (
+        create_sync_client("http://localhost:1") as client,
+        pytest.raises(AttributeError, match=r"Choose one: \.get_or_create\(key\)\.ping"),
+    ):
+        client.counter.ping()
 
 
 def test_what_can_not_be_sent_is_refused_before_it_leaves(engine: Live) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from rivetpy import Registry
+from rivetpy.cli.loading import load_registry
 from rivetpy.config import (
     RegistryError,
     data_dir,
     endpoint_of,
     find_engine,
     find_registry,
-    load_registry,
 )
 from rivetpy.store.lock import DataLock
 

@@ -225,6 +225,8 @@ def test_what_an_action_may_raise() -> None:
             with pytest.raises(RivetError) as caught:
                 await host.call(actor_id, name, [])
             codes.append((caught.value.group, caught.value.code))
+            if name == "bad":
+                assert "action 'bad' returned a value that can't be sent: " in caught.value.message
         assert await host.call(actor_id, "get", []) == {"n": 0}
         return codes
 

@@ -12,7 +12,6 @@ import pytest
 from rivetpy.workflow import Loop
 from tests.support.flows import ended, reason_of
 
-never_awaited = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 ran: list[str] = []
 
 
@@ -48,7 +47,6 @@ async def forgets_in_a_loop(ctx: Any) -> None:
     await ctx.loop("all", iteration)
 
 
-@never_awaited
 @pytest.mark.parametrize(
     ("flow", "verb"),
     [
@@ -89,7 +87,7 @@ async def returns_a_coroutine(ctx: Any) -> None:
     await ctx.step("charge", charge)
 
 
-@never_awaited
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 def test_a_result_that_was_not_awaited_says_so() -> None:
     assert "$.paid: step 'charge' returned a value that can't be stored: a coroutine" in reason_of(
         ended(returns_a_coroutine)

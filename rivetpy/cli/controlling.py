@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rivetpy.cli.asking import confirm
+from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_engine, require
 from rivetpy.cli.text import visible, who
@@ -80,6 +81,8 @@ def put_actor_to_sleep(common: Common, actor: str, key: str) -> None:
 
 def _tell(found: JsonObject, what: str, answer: JsonObject) -> None:
     status = str(answer["workflowState"]).replace("_", " ")
+    if status == "failed":
+        raise Problem(f"{what} {who(found)}, and its workflow failed again. Why: rivet history {who(found)}")
     print(visible(f"{what} {who(found)}; its workflow is {status}"))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from shlex import quote
 
-from rivetpy.cli.problems import UsageProblem
+from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.sending import read_input
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_keeper, open_source, require
 from rivetpy.cli.text import json_text, visible, who
+from rivetpy.errors import RivetError
 from rivetpy.wire.jsonvalue import JsonObject
 
 
@@ -27,7 +30,7 @@ def export_actor(common: Common, actor: str, key: str) -> None:
 def import_actor(common: Common, file: str, key: str | None, as_json: bool) -> None:
     """Make the actor of a file."""
     data = read_input(file)
-    with open_keeper(common) as keeper:
+    with open_keeper(common) as keeper, _key_is_free(f"rivet import {quote(file)} --key NEWKEY"):
         made = keeper.restore(data, key)
     _tell(f"imported {who(made)}", made, as_json)
 
@@ -36,8 +39,20 @@ def fork_actor(common: Common, actor: str, key: str, new_key: str, at: str | Non
     """Copy an actor to another key."""
     with open_keeper(common) as keeper:
         found = require(keeper, actor, key)
-        made = keeper.fork(found["actor_id"], new_key, at)
+        with _key_is_free(f"rivet fork {who(found)} NEWKEY"):
+            made = keeper.fork(found["actor_id"], new_key, at)
     _tell(f"forked {who(found)} as {who(made)}", made, as_json)
+
+
+@contextlib.contextmanager
+def _key_is_free(another: str) -> Iterator[None]:
+    """Where it is not: say how to choose another."""
+    try:
+        yield
+    except RivetError as error:
+        if error.code != "duplicate_key":
+            raise
+        raise Problem(f"{error.message}. Choose another one: {another}") from None
 
 
 def _tell(what: str, made: JsonObject, as_json: bool) -> None:

@@ -8,8 +8,8 @@ import time
 import traceback
 from datetime import UTC, datetime
 
+from rivetpy.cli.loading import user_traceback
 from rivetpy.cli.text import json_text, visible
-from rivetpy.config import user_traceback
 from rivetpy.wire.jsonvalue import JsonObject
 from rivetpy.workflow.failure import is_user_code
 from rivetpy.workflow.speaking import speaker

@@ -11,13 +11,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rivetpy.cli.loading import load_registry
 from rivetpy.cli.offline import Journaled, Offline
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.sending import read_input
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import find_data, namespace_of, require
 from rivetpy.cli.text import json_text, visible
-from rivetpy.config import RegistryError, RegistryRef, find_registry, load_registry
+from rivetpy.config import RegistryError, RegistryRef, find_registry
 from rivetpy.errors import StoreError, did_you_mean
 from rivetpy.host import archive
 from rivetpy.host.replay import Fit, ReplayReport, check_replay

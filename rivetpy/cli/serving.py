@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.imported import actors_report
 from rivetpy.cli.launch import Launch, Order, Report
+from rivetpy.cli.loading import load_registry
 from rivetpy.cli.logs import set_up_logging
 from rivetpy.cli.orders import Orders
 from rivetpy.cli.prechecking import NOT_CHECKED, precheck
@@ -26,7 +27,6 @@ from rivetpy.config import (
     distrust_fresh_bytecode,
     files_of_failure,
     is_loopback,
-    load_registry,
     loaded_files,
     loaded_folders,
 )

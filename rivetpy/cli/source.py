@@ -64,6 +64,10 @@ class Keeper(Source, Protocol):
         ...
 
 
+#: How an engine of another release, or of another make, answers what it does not know.
+_STRANGE = {("api", "not_found"), ("api", "bad_request")}
+
+
 @contextlib.contextmanager
 def open_engine(common: Common) -> Iterator[EngineApi]:
     """The running engine. Raises Problem that says how to start one."""
@@ -77,11 +81,11 @@ def open_engine(common: Common) -> Iterator[EngineApi]:
 
 @contextlib.contextmanager
 def _of_one_version(engine: EngineApi) -> Iterator[None]:
-    """An answer that can't be read, or a route that isn't there, may come from another release: say so."""
+    """An answer that can't be read, or a refusal of the route, may come from another release or make: say so."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, RivetError) as error:
-        if isinstance(error, RivetError) and (error.group, error.code) != ("api", "not_found"):
+        if isinstance(error, RivetError) and (error.group, error.code) not in _STRANGE:
             raise
         theirs = engine.metadata().get("version")
         if theirs == __version__:

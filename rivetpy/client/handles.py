@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from rivetpy.client.addressee import Addressee, Params
 from rivetpy.client.backend import Backend
@@ -82,6 +82,18 @@ class Actors:
         """Make the actor now. Raises RivetError ``actor.duplicate_key`` when it exists."""
         target = ByKey(self.name, key_of(key), create=True, input=input)
         return self.get_for_id(await self._client._backend.create(target), params=params)
+
+    if not TYPE_CHECKING:  # where it is, this is an error already
+
+        def __getattr__(self, attribute: str) -> NoReturn:
+            raise choose_one(attribute)
+
+
+def choose_one(attribute: str) -> AttributeError:
+    """The error of whoever forgot the key: an action, a queue or a connection is one actor's."""
+    return AttributeError(
+        f"{attribute!r} is not of all actors of a name. Choose one: .get_or_create(key).{attribute}"
+    )
 
 
 class Handle(Addressee):

@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeVar
 
 from rivetpy.client import create_client
 from rivetpy.client.connection import Connection
-from rivetpy.client.handles import Actors, Client, Handle
+from rivetpy.client.handles import Actors, Client, Handle, choose_one
 from rivetpy.client.listeners import Events, Listener, Stop
 from rivetpy.client.portal import Aside, Portal
 from rivetpy.client.reconnect import Status
@@ -183,6 +183,11 @@ class SyncActors(Twin[Actors]):
     get = leading_to(SyncHandle, Actors.get)
     get_for_id = leading_to(SyncHandle, Actors.get_for_id)
     create = waiting_for(SyncHandle, Actors.create)
+
+    if not TYPE_CHECKING:  # where it is, this is an error already
+
+        def __getattr__(self, attribute: str) -> NoReturn:
+            raise choose_one(attribute)
 
 
 class SyncClient(Twin[Client]):

@@ -1,6 +1,5 @@
 """Where things are: the registry's file, its data directory, the running engine."""
 
-from rivetpy.config.loading import load_registry, user_traceback
 from rivetpy.config.places import (
     ACTOR_FILES,
     DATABASE,
@@ -35,8 +34,6 @@ __all__ = [
     "find_engine",
     "find_registry",
     "is_loopback",
-    "load_registry",
     "loaded_files",
     "loaded_folders",
-    "user_traceback",
 ]

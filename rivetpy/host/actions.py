@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from rivetpy import codec
 from rivetpy.calling import misfit
 from rivetpy.codec import Value
-from rivetpy.errors import RivetError
+from rivetpy.errors import EncodeError, RivetError
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
 from rivetpy.host.usercode import no_exit
@@ -43,7 +43,7 @@ async def _fitting(core: Core, context: ActorContext, action: str, args: Sequenc
         return output if respond is None else respond(context, action, list(args), output)
 
     try:
-        return await perform(core, context, "the action", function, args, finish, plain=True)
+        return await perform(core, context, f"action {action!r}", function, args, finish, plain=True)
     except TypeError:
         if (why := misfit(function, context, *args)) is None:
             raise
@@ -75,11 +75,21 @@ async def perform(
             if finish is not None and inspect.isawaitable(value := finish(value)):
                 interleaved = True
                 value = await value
-        return codec.reread(value)[1] if plain else value
+        return _as_sent(what, value) if plain else value
     finally:
         speaker.reset(speaking)
         if context.touched:
             await _commit(core, context, before, interleaved)
+
+
+def _as_sent(what: str, value: Value) -> Value:
+    """What a client gets of the value. Raises `EncodeError`."""
+    try:
+        return codec.reread(value)[1]
+    except EncodeError as error:
+        raise EncodeError(
+            error.path, f"{what} returned a value that can't be sent: {error.problem}"
+        ) from None
 
 
 async def _commit(core: Core, context: ActorContext, before: bytes | None, interleaved: bool) -> None:

@@ -12,7 +12,8 @@ from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.host import control, copying, lifecycle
 from rivetpy.host.archive import Archive
-from rivetpy.host.connections import Connection, connect, passing
+from rivetpy.host.connecting import connect, passing
+from rivetpy.host.connections import Connection
 from rivetpy.host.conns import Outlet
 from rivetpy.host.context import ActorContext
 from rivetpy.host.control import Rewind

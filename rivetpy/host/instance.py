@@ -12,7 +12,7 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
-from rivetpy.host import actions, connections, lifecycle, timers
+from rivetpy.host import actions, connecting, lifecycle, timers
 from rivetpy.host.conns import Closed, Conn, Conns
 from rivetpy.host.context import ActorContext
 from rivetpy.host.core import Core
@@ -122,7 +122,7 @@ class Instance:
         """Raises RivetError ``auth.forbidden``, ``queue.not_declared``."""
         self.queues.check_declared([queue])
         permission = self.core.definition.queues[queue].can_publish
-        await connections.permit(self.parts, conn, permission, f"send to queue {queue!r}")
+        await connecting.permit(self.parts, conn, permission, f"send to queue {queue!r}")
 
     # -- the kernel's port -------------------------------------------------------------------------------
 
@@ -342,7 +342,7 @@ class Instance:
         else:
             waits = await self._close_workflow(0 if end is DESTROYED else grace)
         if end is not None:
-            await connections.leave_all(self.parts, end)
+            await connecting.leave_all(self.parts, end)
         await lifecycle.last_words(self.parts, hook, max(deadline, loop.time() + LAST_WORDS))
         while self.busy and loop.time() < deadline:  # noqa: ASYNC110 - rare, and bounded
             await asyncio.sleep(0.01)

@@ -71,6 +71,7 @@ class Promise(collections.abc.Coroutine[object, object, T]):
         if not self._kept:
             verb = _as_called(self._coroutine.__qualname__)  # type: ignore[attr-defined]
             self._scope.forget(verb, f"{self._code.co_filename}:{self._line}")
+            self._coroutine.close()  # or Python warns as well, and says less
 
 
 def _as_called(method: str) -> str:
