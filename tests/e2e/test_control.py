@@ -129,7 +129,7 @@ def test_what_replay_foretells_is_what_happens_and_the_old_code_goes_on(
     shown = running.rivet("history", "order")
     for text in ("a new step 'book'", "step 'reserve'", "registry.py:", "ctx.removed", "rivet replay order"):
         assert text in shown
-    running.process.wait_for("order main: The code no longer fits its history at 'book'")
+    running.process.wait_for("order main: workflow diverged at 'book'")
     assert ran(registry) == ["reserve", "charge"]
     registry.write_text(FIXED)
     restart(running)

@@ -15,7 +15,7 @@ from rivetpy.client.handles import Client
 from tests.support.js import ENCODINGS
 from tests.support.real import PATIENCE, real_engine
 
-pytestmark = pytest.mark.npm
+pytestmark = [pytest.mark.npm, pytest.mark.long]
 
 VALUES: list[Any] = [
     *(None, True, 1, 2**31, -(2**40), 2**53, 2**60, -(2**70), 1.5, "wörld ☃ 𝄞", ""),
