@@ -138,7 +138,8 @@ def test_it_says_five_lines_and_runs(running: Engine, tmp_path: Path) -> None:
 
 def test_the_line_to_paste_works(running: Engine) -> None:
     line = running.process.wait_for(r"try +rivet (.*)").group(1)
-    told = running.rivet(*shlex.split(line), endpoint=False)
+    assert line.endswith(" BODY"), "a queue without a model takes any body, so the person has to say one"
+    told = running.rivet(*shlex.split(line.replace("BODY", "delta:=1")), endpoint=False)
     assert told == "sent to worker main\n"
 
 
