@@ -50,11 +50,11 @@ class DevOptions:
     host: str
     port: int
     data_dir: Path | None
-    fresh: bool
     durability: str
-    strict_replay: bool
     log_level: str
     color: bool
+    fresh: bool = False
+    strict_replay: bool = False
     #: Whether a save brings in the new code, and what to watch besides the registry's own modules.
     reload: bool = True
     watch: tuple[str, ...] = ()

@@ -40,10 +40,8 @@ def entries(folder: str) -> Iterator[tuple[str, Stamp]]:
                 if entry.name.endswith(".py"):
                     yield entry.path, stamp(entry.path)
                 elif entry.is_dir() and entry.name not in _NEVER and not entry.name.startswith("."):
-                    yield (
-                        entry.path,
-                        (0, 0, 0, 0),
-                    )  # that it is there; its times change with whatever is in it
+                    # That it is there; its times change with whatever is in it.
+                    yield entry.path, (0, 0, 0, 0)
     except OSError:
         return
 

@@ -75,7 +75,7 @@ def open_engine(common: Common) -> Iterator[EngineApi]:
     endpoint = _answering(place, common)
     if endpoint is None:
         raise Problem(_no_engine(place))
-    with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
+    with _engine_at(endpoint) as engine:
         yield engine
 
 
@@ -97,12 +97,19 @@ def _of_one_version(engine: EngineApi) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _engine_at(endpoint: Endpoint) -> Iterator[EngineApi]:
+    """The engine there, until the end of the block; an error says so when it is of another version."""
+    with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
+        yield engine
+
+
+@contextlib.contextmanager
 def open_source(common: Common) -> Iterator[Source]:
     """The running engine, else the data directory, read-only. Raises Problem when there is neither."""
     place = _place(common)
     endpoint = _answering(place, common)
     if endpoint is not None:
-        with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
+        with _engine_at(endpoint) as engine:
             yield engine
         return
     if place.directory is None or not place.has_data or (place.endpoint_named and not place.directory_named):
@@ -120,7 +127,7 @@ def open_keeper(common: Common) -> Iterator[Keeper]:
     place = _place(common)
     endpoint = _answering(place, common)
     if endpoint is not None:
-        with contextlib.closing(EngineApi(endpoint)) as engine, _of_one_version(engine):
+        with _engine_at(endpoint) as engine:
             yield engine
         return
     if place.directory is None or (place.endpoint_named and not place.directory_named):

@@ -179,9 +179,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if (
-            self._phase is _Phase.HEAD
-        ):  # after a body come trailers: nobody wants them, and the head is closed
+        # After a body come trailers: nobody wants them, and the head is closed.
+        if self._phase is _Phase.HEAD:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:

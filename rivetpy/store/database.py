@@ -109,9 +109,8 @@ def _check_tail(path: Path, durability: Durability) -> bool:
     """
     db = _connect(path, "ro")
     try:
-        db.execute(
-            "SELECT 1 FROM sqlite_master"
-        ).fetchone()  # SQLite finds the end of the log with the first read
+        # SQLite finds the end of the log with the first read.
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
         tail = tail_of(path)
     finally:
         db.close()
