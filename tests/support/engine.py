@@ -29,8 +29,10 @@ ADDRESS = re.compile(r"http://[\w.\[\]:-]+:(\d+)")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without settings of a developer's own, with the checkout importable."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RIVET_", "EXAMPLE_"))}
+    """This process's environment without settings of a developer's own, with the checkout importable. Bytecode is
+    kept, as on a user's machine, so that not every process compiles the whole package again."""
+    own = ("RIVET_", "EXAMPLE_", "PYTHONDONTWRITEBYTECODE")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(own)}
     return {**kept, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "120", **more}
 
 
