@@ -139,16 +139,17 @@ class Instance:
     def open_step(self) -> StepData:
         return StepData(self.parts)
 
-    async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
+    def commit(self, batch: Batch, data: ActorData | None = None) -> asyncio.Future[None]:
         if not isinstance(data, StepData):
-            await self.core.write(batch)
-            return
+            return self.core.hand_in(batch)
         try:
-            messages = data.stage(batch)
-            await self.core.write(batch)
-        finally:
+            data.stage(batch)
+            written = self.core.hand_in(batch)
+        except BaseException:
             data.close()
-        data.recorded(messages)
+            raise
+        written.add_done_callback(data.written)
+        return written
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         await self.queues.complete(batch, message, response)
