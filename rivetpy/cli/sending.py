@@ -27,19 +27,16 @@ class Letter:
     actor: str
     key: str
     queue: str
-    idempotency_key: str | None
 
     @classmethod
-    def to(
-        cls, engine: EngineApi, queue: str, actor: str | None, key: str, idempotency_key: str | None
-    ) -> Letter:
+    def to(cls, engine: EngineApi, queue: str, actor: str | None, key: str) -> Letter:
         """Find the actor; the first message makes it when it isn't there. Raises UsageProblem."""
         metadata = engine.metadata()
         name = find_actor(metadata, QUEUE, queue, actor)
         parts = parse_key(key)
         if metadata["actorNames"][name]["metadata"].get("workflow"):
             _warn_of_an_end(engine.find(name, parts, summary=True))
-        return cls(engine.at(name, parts), name, format_key(parts), queue, idempotency_key)
+        return cls(engine.at(name, parts), name, format_key(parts), queue)
 
 
 #: A workflow that receives nothing, by its status; what to do about it takes the actor.
@@ -89,11 +86,10 @@ def read_input(name: str) -> bytes:
         raise UsageProblem(f"{name}: {(error.strerror or str(error)).lower()}") from None
 
 
-def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout: float | None) -> None:
+def send_one(engine: EngineApi, letter: Letter, message: QueueSend) -> None:
     """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
-    message = QueueSend(body, wait, timeout, letter.idempotency_key)
     reply = engine.send(letter.target, letter.queue, message)
-    if not wait:
+    if not message.wait:
         print(visible(f"sent to {letter.actor} {letter.key}"))
     elif reply.status == "timedOut":
         where = who({"name": letter.actor, "key": letter.key})
@@ -102,12 +98,12 @@ def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout
         print(json_text(jsonvalue.to_json(reply.response)))
 
 
-def send_all(engine: EngineApi, letter: Letter, bodies: list[Value]) -> None:
+def send_all(engine: EngineApi, letter: Letter, bodies: list[Value], idempotency_key: str | None) -> None:
     """Send many, in order; each gets its own idempotency key from its line. Raises Problem where it stopped."""
     sent = 0
     try:
         for body in _progress(bodies):
-            key = f"{letter.idempotency_key}:{sent + 1}" if letter.idempotency_key else None
+            key = f"{idempotency_key}:{sent + 1}" if idempotency_key else None
             engine.send(letter.target, letter.queue, QueueSend(body, idempotency_key=key))
             sent += 1
     finally:
