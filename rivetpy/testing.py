@@ -22,6 +22,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from starlette.types import Receive, Scope, Send
+
 from rivetpy.client.backend import Remote
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.handles import Client
@@ -106,13 +108,13 @@ class ManualClock:
 
 
 class _MortalStore:
-    """A store in memory whose process may die: what is asked of it then is never answered."""
+    """A store in memory whose process may die: what is asked of it then is not answered before it is closed."""
 
     def __init__(self, inner: MemoryStore) -> None:
         self._inner = inner
         self._unanswered: list[asyncio.Future[None]] = []
         self.commits = 0
-        self.dead = False
+        self.dead = self._closed = False
         self.die_before: int | None = None
         self.die_after: int | None = None
 
@@ -154,8 +156,8 @@ class _MortalStore:
         return await self._inner.list(listing)
 
     async def close(self) -> None:
-        """Whoever still waits for an answer is gone too."""
-        self.dead = True
+        """Whoever still waits for an answer is gone too, and so is who asks from now on."""
+        self.dead = self._closed = True
         for future in self._unanswered:
             future.cancel()
 
@@ -166,6 +168,8 @@ class _MortalStore:
     def _silence(self) -> asyncio.Future[None]:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unanswered.append(future)
+        if self._closed:
+            future.cancel()
         return future
 
 
@@ -185,6 +189,9 @@ class TestEngine:
         self._stuck: tuple[int, ...] | None = None
         self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
+        endpoint = Endpoint("http", "localhost", 80)
+        #: As `rivetpy.client.create_client`, without a network. It stays over restarts, as a client elsewhere would.
+        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, self._serve)))
 
     def _start(self) -> None:
         self._store = _MortalStore(self._memory)
@@ -196,9 +203,10 @@ class TestEngine:
             on_event=self.events.append,
             files=Path(self._files.name),
         )
-        endpoint = Endpoint("http", "localhost", 80)
-        #: As `rivetpy.client.create_client`, without a network.
-        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host))))
+        self._app = create_app(self.host)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
     # -- time --------------------------------------------------------------------------------------------
 

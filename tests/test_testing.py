@@ -84,6 +84,17 @@ def test_a_crash_where_the_test_wants_it(when: str) -> None:
     asyncio.run(test())
 
 
+@pytest.mark.parametrize("turns", range(6))
+def test_a_test_may_end_in_the_middle_of_the_work(turns: int) -> None:
+    async def test() -> None:
+        async with test_engine(shop()) as t:
+            await t.client.shop.get_or_create("main").send("orders", "book")
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+
 def test_restarting_with_other_code_shows_what_would_diverge() -> None:
     async def renamed(ctx: Any) -> Any:
         await ctx.queue.next("wait-something-else")
