@@ -210,7 +210,7 @@ def test_one_entry_is_shown_whole() -> None:
 
 
 def test_hostile_text_is_printed_as_it_is() -> None:
-    assert done("send", "numbers", "1", "--key", KEY) == "sent to sum [red]x[/]\\x1b[2J\n"
+    assert done("send", "numbers", "1", "--key", KEY) == "sent to sum '[red]x[/]\\x1b[2J'\n"
     for command in (["actors"], ["history", "sum", KEY], ["history", "sum", KEY, "--color", "never"]):
         told = done(*command)
         assert "[red]x[/]\\x1b[2J" in told and "\x1b" not in told
