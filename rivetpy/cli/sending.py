@@ -28,7 +28,6 @@ class Letter:
     actor: str
     key: str
     queue: str
-    idempotency_key: str | None
 
     @property
     def whom(self) -> str:
@@ -36,16 +35,14 @@ class Letter:
         return who({"name": self.actor, "key": self.key})
 
     @classmethod
-    def to(
-        cls, engine: EngineApi, queue: str, actor: str | None, key: str, idempotency_key: str | None
-    ) -> Letter:
+    def to(cls, engine: EngineApi, queue: str, actor: str | None, key: str) -> Letter:
         """Find the actor; the first message makes it when it isn't there. Raises UsageProblem."""
         metadata = engine.metadata()
         name = find_actor(metadata, QUEUE, queue, actor)
         parts = parse_key(key)
         if metadata["actorNames"][name]["metadata"].get("workflow"):
             _warn_of_an_end(engine.find(name, parts, summary=True))
-        return cls(engine.at(name, parts), name, format_key(parts), queue, idempotency_key)
+        return cls(engine.at(name, parts), name, format_key(parts), queue)
 
 
 #: A workflow that receives nothing, by its status; what to do about it takes the actor.
@@ -95,28 +92,27 @@ def read_input(name: str) -> bytes:
         raise UsageProblem(f"{name}: {(error.strerror or str(error)).lower()}") from None
 
 
-def send_one(
-    engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout: float | None, as_json: bool
-) -> None:
+def send_one(engine: EngineApi, letter: Letter, message: QueueSend, as_json: bool) -> None:
     """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
-    message = QueueSend(body, wait, timeout, letter.idempotency_key)
     reply = engine.send(letter.target, letter.queue, message)
     if reply.status == "timedOut":
         raise Problem(f"The message is stored, but was not handled in time. See: rivet history {letter.whom}")
     response = jsonvalue.to_json(reply.response)
-    if wait and not as_json:
+    if message.wait and not as_json:
         print(json_text(response))
         return
-    answered = {"response": response} if wait else {}
+    answered = {"response": response} if message.wait else {}
     _tell(letter, f"sent to {letter.whom}", as_json, messages=1, **answered)
 
 
-def send_all(engine: EngineApi, letter: Letter, bodies: list[Value], as_json: bool) -> None:
+def send_all(
+    engine: EngineApi, letter: Letter, bodies: list[Value], idempotency_key: str | None, as_json: bool
+) -> None:
     """Send many, in order; each gets its own idempotency key from its line. Raises Problem where it stopped."""
     sent = 0
     try:
         for body in _progress(bodies):
-            key = f"{letter.idempotency_key}:{sent + 1}" if letter.idempotency_key else None
+            key = f"{idempotency_key}:{sent + 1}" if idempotency_key else None
             engine.send(letter.target, letter.queue, QueueSend(body, idempotency_key=key))
             sent += 1
     finally:
