@@ -334,7 +334,7 @@ def test_the_default_port_is_a_guess_that_touches_no_other_project(
     done("call", "ping")
     (tmp_path / "registry.py").touch()
     metadata = {"registry": str(tmp_path / "registry.py"), "actorNames": {}}
-    monkeypatch.setattr(EngineApi, "metadata", lambda engine: metadata)
+    monkeypatch.setattr(source, "introduced", lambda endpoint: metadata)
     done("actors")
     metadata["registry"] = "/another/registry.py"
     for command in (["actors"], ["send", "lonely", "1"]):
