@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rivetpy import codec
@@ -61,22 +61,12 @@ class Peers:
                 "waits_for_itself",
                 f"This actor would wait for its own answer to queue {queue!r} for ever. Send without wait=True.",
             )
-        key = message.idempotency_key
-        if key is None and self._step is not None:
-            key = self._step.next_key(actor_id, queue)
+        if message.idempotency_key is None and self._step is not None:
+            message = replace(message, idempotency_key=self._step.next_key(actor_id, queue))
         try:
-            sent = await self._parts.outside.send(
-                actor_id,
-                queue,
-                message.body,
-                wait=message.wait,
-                timeout=message.timeout,
-                idempotency_key=key,
-                params=target.params,
-            )
+            return await self._parts.outside.send(actor_id, queue, message, target.params)
         except Exception as error:
             raise _shown(error, actor_id) from error
-        return QueueReply(sent.status, sent.response)
 
     async def resolve(self, target: ByKey) -> str:
         own, outside = self._parts.core.row, self._parts.outside
