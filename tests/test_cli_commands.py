@@ -210,7 +210,7 @@ def test_one_entry_is_shown_whole() -> None:
 
 
 def test_hostile_text_is_printed_as_it_is() -> None:
-    assert done("send", "numbers", "1", "--key", KEY) == "sent to sum [red]x[/]\\x1b[2J\n"
+    assert done("send", "numbers", "1", "--key", KEY) == "sent to sum '[red]x[/]\\x1b[2J'\n"
     for command in (["actors"], ["history", "sum", KEY], ["history", "sum", KEY, "--color", "never"]):
         told = done(*command)
         assert "[red]x[/]\\x1b[2J" in told and "\x1b" not in told
@@ -334,7 +334,7 @@ def test_the_default_port_is_a_guess_that_touches_no_other_project(
     done("call", "ping")
     (tmp_path / "registry.py").touch()
     metadata = {"registry": str(tmp_path / "registry.py"), "actorNames": {}}
-    monkeypatch.setattr(EngineApi, "metadata", lambda engine: metadata)
+    monkeypatch.setattr(source, "introduced", lambda endpoint: metadata)
     done("actors")
     metadata["registry"] = "/another/registry.py"
     for command in (["actors"], ["send", "lonely", "1"]):

@@ -11,12 +11,13 @@ from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.target import QUEUE, find_actor
+from rivetpy.cli.telling import tell
 from rivetpy.cli.text import json_text, visible, who
 from rivetpy.client.requests import Target
 from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.bodies import QueueSend
-from rivetpy.wire.jsonvalue import JsonObject, Value
+from rivetpy.wire.jsonvalue import Json, JsonObject, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Letter:
     actor: str
     key: str
     queue: str
+
+    @property
+    def whom(self) -> str:
+        """The actor as a command names it."""
+        return who({"name": self.actor, "key": self.key})
 
     @classmethod
     def to(cls, engine: EngineApi, queue: str, actor: str | None, key: str) -> Letter:
@@ -86,19 +92,22 @@ def read_input(name: str) -> bytes:
         raise UsageProblem(f"{name}: {(error.strerror or str(error)).lower()}") from None
 
 
-def send_one(engine: EngineApi, letter: Letter, message: QueueSend) -> None:
+def send_one(engine: EngineApi, letter: Letter, message: QueueSend, as_json: bool) -> None:
     """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
     reply = engine.send(letter.target, letter.queue, message)
-    if not message.wait:
-        print(visible(f"sent to {letter.actor} {letter.key}"))
-    elif reply.status == "timedOut":
-        where = who({"name": letter.actor, "key": letter.key})
-        raise Problem(f"The message is stored, but was not handled in time. See: rivet history {where}")
-    else:
-        print(json_text(jsonvalue.to_json(reply.response)))
+    if reply.status == "timedOut":
+        raise Problem(f"The message is stored, but was not handled in time. See: rivet history {letter.whom}")
+    response = jsonvalue.to_json(reply.response)
+    if message.wait and not as_json:
+        print(json_text(response))
+        return
+    answered = {"response": response} if message.wait else {}
+    _tell(letter, f"sent to {letter.whom}", as_json, messages=1, **answered)
 
 
-def send_all(engine: EngineApi, letter: Letter, bodies: list[Value], idempotency_key: str | None) -> None:
+def send_all(
+    engine: EngineApi, letter: Letter, bodies: list[Value], idempotency_key: str | None, as_json: bool
+) -> None:
     """Send many, in order; each gets its own idempotency key from its line. Raises Problem where it stopped."""
     sent = 0
     try:
@@ -109,7 +118,12 @@ def send_all(engine: EngineApi, letter: Letter, bodies: list[Value], idempotency
     finally:
         if sent < len(bodies):
             print(f"sent {sent} of {len(bodies)}; the next one is body {sent + 1}", file=sys.stderr)
-    print(visible(f"sent {sent} to {letter.actor} {letter.key}"))
+    _tell(letter, f"sent {sent} to {letter.whom}", as_json, messages=sent)
+
+
+def _tell(letter: Letter, sentence: str, as_json: bool, **facts: Json) -> None:
+    actor: JsonObject = {"name": letter.actor, "key": letter.key}
+    tell("send", sentence, as_json=as_json, actor=actor, queue=letter.queue, **facts)
 
 
 def _progress(bodies: list[Value]) -> Iterator[Value]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rivetpy.cli import completing
-from rivetpy.cli.arguments import ActorOption, KeyOption
+from rivetpy.cli.arguments import ActorOption, JsonFlag, KeyOption
 from rivetpy.cli.problems import UsageProblem
 from rivetpy.cli.shared import Common, with_common
 
@@ -47,6 +47,7 @@ def send(
         Path | None,
         typer.Option(metavar="BODIES.JSONL", help="Send many, one a line (- for stdin).", show_default=False),
     ] = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Put a message into a queue.
 
@@ -66,6 +67,7 @@ def send(
     with open_engine(common) as engine:
         letter = Letter.to(engine, queue, actor, key)
         if file is not None:
-            send_all(engine, letter, bodies, idempotency_key)
+            send_all(engine, letter, bodies, idempotency_key, as_json)
         else:
-            send_one(engine, letter, QueueSend(bodies[0], wait, timeout, idempotency_key))
+            message = QueueSend(bodies[0], wait, timeout, idempotency_key)
+            send_one(engine, letter, message, as_json)
