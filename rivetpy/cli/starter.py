@@ -60,24 +60,18 @@ registry = setup(use={"greeter": greeter})
 TEST = '''\
 """The greeter in an engine of the test's own: nothing listens, nothing sleeps, and a crash is one line."""
 
-import asyncio
-
 from registry import registry
-from rivetpy.testing import test_engine
 
 
-def test_every_guest_is_greeted_once():
-    async def story():
-        async with test_engine(registry) as t:
-            greeter = t.client.greeter.get_or_create("main")
-            await greeter.send("guests", {"name": "Ada"})
-            await greeter.send("guests", {"name": "Grace"})
-            await t.advance(seconds=1)
-            assert await greeter.greeted() == ["Ada"]
-            await t.advance(minutes=1)
-            assert await greeter.greeted() == ["Ada", "Grace"]
-
-    asyncio.run(story())
+async def test_every_guest_is_greeted_once(rivet_engine):
+    t = await rivet_engine(registry)
+    greeter = t.client.greeter.get_or_create("main")
+    await greeter.send("guests", {"name": "Ada"})
+    await greeter.send("guests", {"name": "Grace"})
+    await t.advance(seconds=1)
+    assert await greeter.greeted() == ["Ada"]
+    await t.advance(minutes=1)
+    assert await greeter.greeted() == ["Ada", "Grace"]
 '''
 
 FILES = {"registry.py": REGISTRY, "test_registry.py": TEST}
