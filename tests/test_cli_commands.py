@@ -27,7 +27,7 @@ def both() -> Registry:
     others = dict(registry().actors)
     others["parted"] = actor(
         state={"items": [{"price": 1}], "name": "x"},
-        queues={"jobs": queue(), "lonely": queue()},
+        queues={"jobs": queue(), "lonely": queue(), "typed": queue(dict[str, int])},
         actions={"getState": lambda c: c.state},
     )
     others["sum"] = actor(queues={"numbers": queue()}, run=workflow(summing))
@@ -89,6 +89,14 @@ def test_send_reads_bodies_from_a_file_and_from_stdin(tmp_path: Path) -> None:
     done("send", "lonely", "-", "--key", "many", stdin=b"5")
     lines = done("queue", "parted", "many", "--json").splitlines()
     assert [json.loads(line)["body"] for line in lines] == [{"n": 1}, {"n": 2}, 3, 4, 5]
+
+
+def test_text_in_place_of_a_number_is_told_how_to_write_one() -> None:
+    ended = rivet("send", "typed", "n=5")
+    assert ended.code == 1 and ended.error.startswith("The body does not fit queue 'typed': n: ")
+    assert ended.error.endswith("n=5 is text; a number, true or null is n:=5")
+    assert done("send", "typed", "n:=5") == "sent to parted main\n"
+    assert "is text" not in rivet("send", "typed", "n=five").error
 
 
 def test_a_bad_line_in_a_file_sends_nothing(tmp_path: Path) -> None:

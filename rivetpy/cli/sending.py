@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
+from rivetpy.cli.body import BodyError, is_pair, parse_argument, parse_body, parse_json, parse_lines
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.target import QUEUE, find_actor
 from rivetpy.cli.telling import tell
 from rivetpy.cli.text import json_text, visible, who
 from rivetpy.client.requests import Target
+from rivetpy.errors import RivetError
 from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.bodies import QueueSend
@@ -72,6 +74,26 @@ def read_bodies(words: Sequence[str], file: Path | None) -> list[Value]:
         return parse_lines(read_input(str(file)), "standard input" if str(file) == "-" else str(file))
     except BodyError as error:
         raise UsageProblem(str(error), error.picture) from None
+
+
+@contextlib.contextmanager
+def text_explained(words: Sequence[str]) -> Iterator[None]:
+    """Where a queue refuses a body with ``count=1`` in it, which is text: say so."""
+    try:
+        yield
+    except RivetError as error:
+        pair = next(filter(_looks_like_json, words), None)
+        if error.code != "message_invalid" or pair is None:
+            raise
+        json_pair = pair.replace("=", ":=", 1)
+        raise Problem(f"{error.message} {pair} is text; a number, true or null is {json_pair}") from None
+
+
+def _looks_like_json(word: str) -> bool:
+    key, _, text = word.partition("=")
+    with contextlib.suppress(BodyError):
+        return is_pair(word) and not key.endswith(":") and not isinstance(parse_json(text), str)
+    return False
 
 
 def read_arguments(words: Sequence[str]) -> list[Value]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from rivetpy.cli.launch import Launch, Order, Report
-from rivetpy.cli.logs import object_line
+from rivetpy.cli.logline import object_line
 from rivetpy.cli.problems import FAILED, INTERRUPTED, StartProblem
 from rivetpy.cli.process import Child, Stage
 from rivetpy.cli.reloading import Reloading

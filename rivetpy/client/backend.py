@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rivetpy.client.calls import Reply, Transport
 from rivetpy.client.endpoint import Endpoint, followed
+from rivetpy.client.insistence import Insistence
 from rivetpy.client.lines import Line, WebSocketLine
 from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.errors import RivetError
-from rivetpy.wire.bodies import QueueReply, QueueSend
+from rivetpy.wire.bodies import KEEPS_KEYS, QueueReply, QueueSend
 from rivetpy.wire.tags import Value
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Remote:
         self._transport = transport
         #: Until the engine was asked.
         self._open = open
+        self._knows_keys: bool | None = None
 
     async def action(self, target: Target, name: str, args: Sequence[Value]) -> Value:
         target = await self._in_url(target)
@@ -75,7 +78,29 @@ class Remote:
 
     async def send(self, target: Target, queue: str, message: QueueSend) -> QueueReply:
         target = await self._in_url(target)
+        if message.wait and await self._keeps_keys():
+            return await self._insist(target, queue, Insistence(message))
         return await self._transport.run(self._requests.send(target, queue, message))
+
+    async def _insist(self, target: Target, queue: str, send: Insistence) -> QueueReply:
+        while True:
+            try:
+                return await self._transport.run(self._requests.send(target, queue, send.message))
+            except RivetError as error:
+                pause = send.pause(error)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _keeps_keys(self) -> bool:
+        """Whether a send can be repeated here. Asked once; an engine that does not say is not trusted with it."""
+        if self._knows_keys is None:
+            try:
+                metadata = await self._transport.run(self._requests.metadata())
+            except RivetError:
+                return False
+            self._knows_keys = metadata.get(KEEPS_KEYS) is True
+        return self._knows_keys
 
     async def resolve(self, target: ByKey) -> str:
         await self._arrive()
@@ -129,6 +154,7 @@ class Remote:
             await asking.close()
         url = told.get("clientEndpoint")
         if not url:
+            self._knows_keys = told.get(KEEPS_KEYS) is True
             return None
         token, namespace = told.get("clientToken"), told.get("clientNamespace")
         return followed(self._requests.endpoint, str(url), str(token or ""), str(namespace or ""))

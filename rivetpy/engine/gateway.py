@@ -54,7 +54,7 @@ class Gateway:
         except ClientDisconnect:
             raise
         except Exception as error:
-            answer = error_answer(error, ray_id, actor)
+            answer = error_answer(error, ray_id, row, _what(target))
         answer.headers += [
             (b"x-rivet-actor", actor.actor_id.encode()),
             (b"x-rivet-actor-generation", str(actor.generation).encode()),
@@ -168,3 +168,13 @@ def _only_post(request: Request, target: Target) -> None:
             f"{path} takes POST, not {request.method}.",
             {"method": request.method, "path": path},
         )
+
+
+def _what(target: Target) -> str:
+    """What a request is for, as the log names it."""
+    match segments(target.path):
+        case ("action", name) if name:
+            return f"action {name!r}"
+        case ("queue", name) if name:
+            return f"a message to queue {name!r}"
+    return "a request"

@@ -51,7 +51,7 @@ class Peers:
                 return await self._step.own_action(name, plain)
             return await self._parts.outside.call(actor_id, name, plain, target.params)
         except Exception as error:
-            raise _shown(error, actor_id) from error
+            raise _shown(error, f"action {name!r} of {target.shown}") from error
 
     async def send(self, target: Target, queue: str, message: QueueSend) -> QueueReply:
         actor_id = await self._reachable(target)
@@ -66,7 +66,7 @@ class Peers:
         try:
             return await self._parts.outside.send(actor_id, queue, message, target.params)
         except Exception as error:
-            raise _shown(error, actor_id) from error
+            raise _shown(error, f"a message to queue {queue!r} of {target.shown}") from error
 
     async def resolve(self, target: ByKey) -> str:
         own, outside = self._parts.core.row, self._parts.outside
@@ -122,9 +122,9 @@ def _not_here(method: str) -> RivetError:
     )
 
 
-def _shown(error: Exception, actor_id: str) -> Exception:
+def _shown(error: Exception, what: str) -> Exception:
     """The error as any client would get it; what it hides is in the log."""
     shown = visible(error)
     if shown is not error:
-        log.error("a call of actor %s failed", actor_id, exc_info=error)
+        log.error("%s failed", what, exc_info=error)
     return shown

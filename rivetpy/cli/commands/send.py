@@ -55,7 +55,7 @@ def send(
 
     Example: rivet send counter '{"delta": 1}' --wait
     """
-    from rivetpy.cli.sending import Letter, read_bodies, send_all, send_one
+    from rivetpy.cli.sending import Letter, read_bodies, send_all, send_one, text_explained
     from rivetpy.cli.source import open_engine
     from rivetpy.wire.bodies import QueueSend
 
@@ -64,7 +64,7 @@ def send(
     if file is not None and (body or wait):
         raise UsageProblem("--file takes the bodies from the file; leave out BODY and --wait")
     bodies = read_bodies(body or [], file)
-    with open_engine(common) as engine:
+    with open_engine(common) as engine, text_explained(body or []):
         letter = Letter.to(engine, queue, actor, key)
         if file is not None:
             send_all(engine, letter, bodies, idempotency_key, as_json)
