@@ -12,12 +12,12 @@ import pytest
 
 from rivetpy.cli import supervisor as supervising
 from rivetpy.cli.hints import Wished
-from rivetpy.cli.launch import Launch, Order, Report
-from rivetpy.cli.prechecking import NOT_CHECKED
+from rivetpy.cli.launch import NOT_CHECKED, Launch, Order, Report
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.process import Stage, after_order, after_report
 from rivetpy.cli.saves import LONGEST, QUIET, Saves
-from rivetpy.cli.supervisor import GRACE, Supervisor
+from rivetpy.cli.stays import HOPELESS, SILENT, SLOW
+from rivetpy.cli.supervisor import GRACE, LEAVING_GRACE, MOST_RESTARTS, Supervisor
 from rivetpy.config import RegistryRef
 
 LONG_AGO = time.time() - 1000
@@ -178,6 +178,8 @@ class FakeChild:
         self.stage = Stage.WARM
         self.refused = False
         self.saved_at: float | None = None
+        self.actors: Report = {}
+        self.pid = 77
         self.started = 0.0
         self.done: list[str] = []
         self.code: int | None = None
@@ -232,9 +234,10 @@ class Play:
         self.reloading.saves.note(now)
         self.supervisor.passed(now + QUIET)
 
-    def report(self, child: FakeChild, *kinds: str, now: float = 0) -> None:
+    def report(self, child: FakeChild, *kinds: str, now: float = 0, actors: Report | None = None) -> None:
+        values = NOT_CHECKED | {"imported": actors or {}, "stuck": "a.py:7"}
         for kind in kinds:
-            report: Report = {kind: NOT_CHECKED.get(kind, {}), "detail": "", "files": []}
+            report: Report = {kind: values.get(kind, {}), "detail": "", "files": []}
             child.stage = after_report(child.stage, report)
             self.supervisor.heard(child, report, now)  # type: ignore[arg-type]
 
@@ -276,7 +279,7 @@ def test_the_next_child_gets_the_data_when_the_last_one_is_gone(play: Play, said
     play.end(first, 0)
     assert second.done == ["check", "import", "go"]
     play.report(second, "ready", now=5.4)
-    assert said == ["rivet: reloaded in 0.40 s"]
+    assert said == ["rivet: reloaded in 0.40 s: code only"]
     assert play.supervisor.spare is play.children[2]  # type: ignore[comparison-overlap]
 
 
@@ -368,17 +371,164 @@ def test_a_child_that_does_not_leave_in_time_is_killed(play: Play, said: list[st
     play.serve(play.children[0])
     play.save(5)
     play.report(play.children[1], "imported", "checked", now=6)
-    play.supervisor.passed(6 + GRACE)
+    play.supervisor.passed(6 + LEAVING_GRACE)
     assert play.children[0].done[-1] == "kill" and "is killed; nothing is lost" in said[-1]
     play.end(play.children[0], -9)
     assert play.children[1].done[-1] == "go"
 
 
+# -- what hangs, and who waits for whom --------------------------------------------------------------------
+
+
+def test_an_opening_that_hangs_is_named_and_the_next_save_replaces_it(play: Play, said: list[str]) -> None:
+    first = play.children[0]
+    play.report(first, "imported", "checked", now=1)
+    play.supervisor.passed(1)
+    play.report(first, "stuck", now=1 + SLOW)
+    assert said == [
+        "rivet: registry.py has the data and does not serve for a while now, at a.py:7; requests wait"
+    ]
+    play.supervisor.passed(1 + SILENT)
+    assert len(said) == 1, "once is enough"
+    play.save(20)
+    play.report(play.children[1], "imported", "checked", now=21)
+    play.supervisor.passed(21)
+    assert first.done[-1] == "kill" and play.children[1].stage is Stage.STANDING_BY
+    play.end(first, -9, now=21)
+    play.serve(play.children[1])
+
+
+def test_an_opening_has_its_time_before_a_save_ends_it(play: Play) -> None:
+    first = play.children[0]
+    play.report(first, "imported", "checked", now=1)
+    play.supervisor.passed(1)
+    play.save(2)
+    play.report(play.children[1], "imported", "checked", now=3)
+    play.supervisor.passed(SLOW)
+    assert first.done[-1] == "go" and play.supervisor.patience(SLOW) == pytest.approx(1)
+    play.supervisor.passed(1 + SLOW)
+    assert first.done[-1] == "kill"
+
+
+@pytest.mark.parametrize("stage", ["importing", "checking", "opening"])
+def test_a_child_that_gives_no_sign_is_named(play: Play, said: list[str], stage: str) -> None:
+    """A process that was stopped can't say where it is."""
+    first = play.children[0]
+    play.report(
+        first, *{"importing": (), "checking": ("imported",), "opening": ("imported", "checked")}[stage]
+    )
+    assert first.stage.value == stage
+    play.supervisor.passed(1)
+    assert play.supervisor.patience(1) == pytest.approx(1.0)  # the next look at the files
+    play.supervisor.passed(1 + SILENT)
+    assert said[0].endswith("for a while now, and process 77 gives no sign of life; requests wait")
+    play.supervisor.passed(100)
+    assert len(said) == 1
+
+
+def test_ctrl_c_ends_an_opening_that_hangs_at_once(play: Play) -> None:
+    first = play.children[0]
+    play.report(first, "imported", "checked", now=1)
+    play.supervisor.passed(1)
+    play.supervisor.asked(1 + SLOW)
+    play.supervisor.passed(1 + SLOW)
+    assert first.done[-2:] == ["end", "kill"]
+
+
+def test_saves_that_come_faster_than_an_import_ends_do_not_put_it_off_for_ever(play: Play) -> None:
+    play.serve(play.children[0])
+    now, step = 5.0, 0.3
+    while len(play.children) < 2 + MOST_RESTARTS:
+        play.save(now)
+        now += step
+    last = play.children[-1]
+    for _ in range(3):
+        play.save(now)
+        now += step
+    assert play.children[-1] is last and last.stage is Stage.IMPORTING, "it is let finish"
+    play.report(last, "imported", "checked", now=now)
+    play.end(play.children[0], 0, now=now)
+    play.report(last, "ready", now=now)
+    play.supervisor.passed(now)
+    assert play.supervisor.serving is last, "and serves"  # type: ignore[comparison-overlap]
+    assert play.supervisor.coming is not None, "while the last save is imported"
+    play.save(now + step)
+    assert last.stage is Stage.SERVING and play.supervisor.coming is play.children[-1]  # type: ignore[comparison-overlap]
+
+
+def test_an_import_that_is_let_finish_and_hangs_is_given_up_in_the_end(play: Play) -> None:
+    play.serve(play.children[0])
+    for n in range(1 + MOST_RESTARTS):
+        play.save(5 + n)
+    last = play.children[-1]
+    play.save(10)
+    assert play.children[-1] is last and (play.supervisor.patience(11) or 99) <= 1
+    play.supervisor.passed(11 + HOPELESS)
+    assert last.done[-2:] == ["kill", "close"] and play.children[-1] is not last
+
+
+def test_a_broken_save_ends_the_row(play: Play) -> None:
+    play.serve(play.children[0])
+    for n in range(1 + MOST_RESTARTS):
+        play.save(5 + n)
+    play.report(play.children[-1], "failed")
+    play.end(play.children[-1], 3)
+    for n in range(MOST_RESTARTS):
+        play.save(20 + n)
+    before = len(play.children)
+    play.save(30)
+    assert len(play.children) == before + 1
+
+
+# -- what is said ------------------------------------------------------------------------------------------
+
+
+def about(*queues: str, actions: tuple[str, ...] = ()) -> Report:
+    return {"queues": dict.fromkeys(queues), "actions": list(actions)}
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ({"shop": about("orders", actions=("total",))}, "code only"),
+        (
+            {"shop": about("orders", "returns"), "mail": about("out", actions=("send",))},
+            "+queue shop.returns, +actor mail, -action shop.total",
+        ),
+        ({}, "-actor shop"),
+        (
+            {"shop": about("orders", *(f"queue{n}" for n in range(20)), actions=("total",))},
+            "+queue shop.queue0, +queue shop.queue1, 18 more",
+        ),
+    ],
+)
+def test_a_reload_says_what_is_new(play: Play, said: list[str], after: Report, told: str) -> None:
+    first, before = play.children[0], {"shop": about("orders", actions=("total",))}
+    play.report(first, "imported", "checked", actors=before)
+    play.report(first, "ready")
+    play.save(5)
+    play.report(play.children[1], "imported", "checked", actors=after)
+    play.end(first, 0)
+    play.report(play.children[1], "ready", now=15)
+    assert said == [f"rivet: reloaded in 10.00 s: {told}"] and len(said[0]) <= 80
+
+
+def test_a_reload_that_waits_for_actions_says_so(play: Play, said: list[str]) -> None:
+    play.serve(play.children[0])
+    play.save(5)
+    play.report(play.children[1], "imported", "checked", now=6)
+    play.supervisor.heard(play.children[0], {"finishing": 2}, 7)  # type: ignore[arg-type]
+    assert said == ["rivet: 2 actions run: the new code waits for that, 10 s at most"]
+    play.supervisor.passed(6 + GRACE)
+    assert play.children[0].done[-1] == "leave", "it has that time besides its own"
+
+
 BROKEN = {
     "broken": [
-        {"name": "shop", "key": "a", "location": "charge", "expected": "a step", "found": "a sleep",
+        {"name": "shop", "key": "a", "namespace": "eu", "location": "charge", "expected": "a step", "found": "a sleep",
          "site": "shop.py:7", "status": "diverged", "error": ""},
-        {"name": "old", "key": "b", "site": None, "status": "not_in_registry", "error": "No actor 'old'."},
+        {"name": "old", "key": "b", "namespace": None, "site": None, "status": "not_in_registry",
+         "error": "No actor 'old'."},
     ],
     "count": 5,
     "whole": False,
@@ -396,7 +546,8 @@ def test_workflows_that_the_code_would_break_are_named(play: Play, said: list[st
     second.stage = Stage.STANDING_BY
     play.supervisor.heard(second, {"checked": BROKEN}, 6)  # type: ignore[arg-type]
     assert said[:3] == [
-        "rivet: shop a diverges at 'charge': the code asks for a step, the journal has a sleep (shop.py:7)",
+        "rivet: shop a (namespace eu) diverges at 'charge': the code asks for a step, "
+        "the journal has a sleep (shop.py:7)",
         "rivet: old b can't go on: No actor 'old'.",
         "rivet: and 3 more",
     ]

@@ -17,7 +17,7 @@ from rivetpy import __version__
 from rivetpy.cli.hints import Wished
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen
-from rivetpy.cli.logs import object_line
+from rivetpy.cli.logline import object_line
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.reloading import Reloading
 from rivetpy.cli.supervisor import Supervisor

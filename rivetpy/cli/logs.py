@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 import traceback
-from datetime import UTC, datetime
 
 from rivetpy.cli.loading import user_traceback
-from rivetpy.cli.text import json_text, visible
-from rivetpy.wire.jsonvalue import JsonObject
+from rivetpy.cli.logline import LEVELS, clock, object_line
+from rivetpy.cli.text import visible
 from rivetpy.workflow.failure import is_user_code
 from rivetpy.workflow.speaking import speaker
 
 #: How a line of a traceback begins that names a place.
 _FRAME = '  File "'
-LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
 
 
 def set_up_logging(level: str, log_format: str) -> None:
@@ -34,21 +26,6 @@ def set_up_logging(level: str, log_format: str) -> None:
         logging.root.addHandler(handler)
         logging.root.setLevel(LEVELS[level])
     logging.getLogger("rivetpy").setLevel(LEVELS[level])
-
-
-def clock() -> str:
-    """The time of a line for people."""
-    return time.strftime("%H:%M:%S")
-
-
-def object_line(level: int, message: str, actor: str | None = None, key: str | None = None) -> str:
-    """A line for programs."""
-    told: JsonObject = {
-        "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "level": logging.getLevelName(level).lower(),
-        "message": message,
-    }
-    return json_text(told if actor is None else {**told, "actor": actor, "key": key})
 
 
 class _Worth(logging.Filter):
