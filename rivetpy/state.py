@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Protocol
 
 from rivetpy import codec
@@ -116,9 +117,23 @@ def _validator(model: type) -> Validate:
 
 
 def validator(model: Value) -> Validate:
-    """A check of any annotation (a model, ``int``, ``list[str]``, …), for queue bodies."""
+    """A check of any annotation (a model, ``int``, ``list[str]``, …), for values that stay as they were sent.
+
+    So nothing is converted: "5" is no int. What JSON has no type for may come as the text JSON has for it.
+    """
     if isinstance(model, type) and hasattr(model, "__struct_fields__"):
         return _validator(model)
     from pydantic import TypeAdapter
 
-    return TypeAdapter(model).validate_python
+    adapter = TypeAdapter(model)
+
+    def check(plain: Value) -> Value:
+        try:
+            text = json.dumps(plain)
+        except (
+            TypeError
+        ):  # bytes, a datetime, a set, …: strict would refuse the dict around it for a dataclass
+            return adapter.validate_python(plain)
+        return adapter.validate_json(text, strict=True)
+
+    return check

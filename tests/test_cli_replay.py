@@ -16,6 +16,7 @@ from rivetpy.config import DATABASE, find_registry
 from rivetpy.host import Host
 from rivetpy.store import ActorRow
 from rivetpy.store.sqlite import Durability, SqliteStore
+from rivetpy.wire.bodies import QueueSend
 from tests.support.command import Ended, rivet
 
 #: The code the journals are recorded by. Each test changes it.
@@ -83,7 +84,7 @@ async def record(directory: Path) -> None:
     sleeping, _ = await host.get_or_create("default", "order", ("sleeping",))
     ended, _ = await host.get_or_create("default", "short", ())
     await host.get_or_create("default", "plain", ("main",))
-    await host.send(sleeping.id, "orders", 1)
+    await host.send(sleeping.id, "orders", QueueSend(1))
     await until_it_stands(host, (waiting, "sleeping", 5), (sleeping, "sleeping", 7), (ended, "completed", 1))
     await host.stop()
     await store.close()

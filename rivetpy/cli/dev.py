@@ -6,7 +6,10 @@ import contextlib
 import logging
 import os
 import shlex
+import shutil
 import socket
+import sys
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -163,7 +166,7 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
     lines = (
         f"rivet {__version__} runs {launch.registry.path.name} at http://{shown}:{port}",
         f"  data    {launch.data_dir} (durability {launch.durability})",
-        f"  actors  {', '.join(_describe(name, about) for name, about in actors.items())}",
+        *_wrapped(f"  actors  {', '.join(_describe(name, about) for name, about in actors.items())}"),
         f"  try     {_example(launch, port, actors)}",
         "  stop    Ctrl-C",
     )
@@ -173,6 +176,16 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
 def _print(lines: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):  # nobody reads; the engine runs all the same
         print("\n".join(map(visible, lines)), flush=True)
+
+
+def _wrapped(line: str) -> list[str]:
+    """The line, on a terminal broken between words and indented; a file has it whole."""
+    if not sys.stdout.isatty():
+        return [line]
+    columns = shutil.get_terminal_size().columns
+    return textwrap.wrap(
+        line, columns, subsequent_indent=" " * 10, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _describe(name: str, about: Report) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -17,6 +18,9 @@ from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value
 
 T = TypeVar("T")
+
+#: Who was not named may be anybody, who says nothing too: it is waited for so long (seconds).
+_PATIENCE = 5.0
 
 
 class EngineApi:
@@ -129,6 +133,22 @@ class EngineApi:
             if (error.group, error.code) == ("rivetkit", "internal_error") and error.metadata is None:
                 raise Problem(f"{error.message}. What went wrong is in the engine's log") from None
             raise
+
+
+def introduced(endpoint: Endpoint) -> JsonObject | None:
+    """What the engine at an address that nobody named runs; None when no rivet engine answers there.
+
+    Of one that wants a token we don't have, nothing more is known: an empty object.
+    """
+    question = dataclasses.replace(Requests(endpoint).metadata(), idempotent=False)  # asked once
+    with PlainTransport(endpoint, _PATIENCE) as transport:
+        try:
+            answer = transport.run(question)
+        except JsonError:
+            return None
+        except RivetError as error:
+            return {} if error.group == "auth" else None
+    return answer if "actorNames" in answer else None
 
 
 def _no_engine(endpoint: Endpoint) -> Problem:

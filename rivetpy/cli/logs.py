@@ -8,6 +8,7 @@ import traceback
 
 from rivetpy.cli.loading import user_traceback
 from rivetpy.cli.logline import LEVELS, clock, object_line
+from rivetpy.cli.printed import unwrapped
 from rivetpy.cli.text import visible
 from rivetpy.workflow.failure import is_user_code
 from rivetpy.workflow.speaking import speaker
@@ -19,7 +20,7 @@ _FRAME = '  File "'
 def set_up_logging(level: str, log_format: str) -> None:
     """Show what the user's code logs by any logger, and warnings of everything else, unless the registry has set
     that up. It goes to standard error, as all that the user's code prints."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(unwrapped(sys.stderr))
     handler.setFormatter(_Objects() if log_format == "json" else _Lines())
     handler.addFilter(_Worth(LEVELS[level]))
     if not logging.root.handlers:

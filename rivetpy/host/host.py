@@ -22,12 +22,12 @@ from rivetpy.host.database import Rows
 from rivetpy.host.offline import view_rows
 from rivetpy.host.parts import Outside
 from rivetpy.host.planned import Plans, planned
-from rivetpy.host.queues import SendResult
 from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
 from rivetpy.host.watching import Told
 from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Listing, Page, Pairs
+from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.workflow import layout
 
 #: With so many rows an actor is looked at in a thread.
@@ -81,23 +81,11 @@ class Host(Residence):
         async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
             return await instance.call(action, args, conn)
 
-    async def send(
-        self,
-        actor_id: str,
-        queue: str,
-        body: Value,
-        *,
-        wait: bool = False,
-        timeout: float | None = None,
-        idempotency_key: str | None = None,
-        params: Value = None,
-    ) -> SendResult:
+    async def send(self, actor_id: str, queue: str, message: QueueSend, params: Value = None) -> QueueReply:
         """Enqueue a message, waking the actor; see `Queues.send`. Raises also RivetError ``auth.forbidden``."""
         async with self._busy(actor_id) as instance, passing(instance.parts, params) as conn:
             await instance.may_send(queue, conn)
-            return await instance.queues.send(
-                queue, body, wait=wait, timeout=timeout, idempotency_key=idempotency_key
-            )
+            return await instance.queues.send(queue, message)
 
     async def connect(self, actor_id: str, params: Value, send: Outlet) -> Connection:
         """Connect a client, to whom ``send`` carries what goes out, before this returns too.
