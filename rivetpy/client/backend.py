@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rivetpy.client.calls import Reply, Transport
+from rivetpy.client.insistence import Insistence
 from rivetpy.client.lines import Line, WebSocketLine
 from rivetpy.client.requests import ById, ByKey, Requests, Target
-from rivetpy.wire.bodies import QueueReply, QueueSend
+from rivetpy.errors import RivetError
+from rivetpy.wire.bodies import KEEPS_KEYS, QueueReply, QueueSend
 from rivetpy.wire.tags import Value
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class Remote:
     def __init__(self, requests: Requests, transport: Transport) -> None:
         self._requests = requests
         self._transport = transport
+        self._knows_keys: bool | None = None
 
     async def action(self, target: Target, name: str, args: Sequence[Value]) -> Value:
         target = await self._in_url(target)
@@ -65,7 +69,29 @@ class Remote:
 
     async def send(self, target: Target, queue: str, message: QueueSend) -> QueueReply:
         target = await self._in_url(target)
+        if message.wait and await self._keeps_keys():
+            return await self._insist(target, queue, Insistence(message))
         return await self._transport.run(self._requests.send(target, queue, message))
+
+    async def _insist(self, target: Target, queue: str, send: Insistence) -> QueueReply:
+        while True:
+            try:
+                return await self._transport.run(self._requests.send(target, queue, send.message))
+            except RivetError as error:
+                pause = send.pause(error)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _keeps_keys(self) -> bool:
+        """Whether a send can be repeated here. Asked once; an engine that does not say is not trusted with it."""
+        if self._knows_keys is None:
+            try:
+                metadata = await self._transport.run(self._requests.metadata())
+            except RivetError:
+                return False
+            self._knows_keys = metadata.get(KEEPS_KEYS) is True
+        return self._knows_keys
 
     async def resolve(self, target: ByKey) -> str:
         return await self._transport.run(self._requests.resolve(target))

@@ -107,7 +107,7 @@ class Requests:
             self._bodies.read_reply,
             self._bodies.write_send(queue, send),
             _with_params(self._gateway_headers, target) | self._bodies.send_headers(send),
-            idempotent=send.idempotency_key is not None,
+            idempotent=send.idempotency_key is not None and not send.wait,  # those have their `Insistence`
             encoding=self.encoding,
         )
 

@@ -78,7 +78,10 @@ class Instance:
         )
         self.journal = Journal(row.id, [item for item in rows if item[0].startswith(layout.JOURNAL)])
         self.queues = Queues(
-            self.core, Mailbox(rows, self.journal.unanswered()), Senders(rows), self._on_arrival
+            self.core,
+            Mailbox(rows, self.journal.unanswered()),
+            Senders(rows, clock.now(), definition.options.action_timeout),
+            self._on_arrival,
         )
         self.log = actor_log(row.name, format_key(row.key))
         self.inbox = Inbox(clock)
