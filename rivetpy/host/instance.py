@@ -109,6 +109,8 @@ class Instance:
         self._loop = RunLoop(self.parts)
         #: How many calls are being answered.
         self.busy = 0
+        #: The actions that run, one thing for each.
+        self.acting: set[object] = set()
         #: Called when the workflow came to an end, so that the instance may have become idle.
         self.on_rest: Callable[[], None] = lambda: None
         self._task: asyncio.Task[Outcome] | None = None
@@ -119,7 +121,12 @@ class Instance:
 
     async def call(self, action: str, args: Sequence[Value], conn: Conn | None = None) -> Value:
         """Run an action; see `actions.call`."""
-        return await actions.call(self.core, ActorContext(self.parts, conn), action, args)
+        call = object()
+        self.acting.add(call)
+        try:
+            return await actions.call(self.core, ActorContext(self.parts, conn), action, args)
+        finally:
+            self.acting.discard(call)
 
     async def may_send(self, queue: str, conn: Conn) -> None:
         """Raises RivetError ``auth.forbidden``, ``queue.not_declared``."""
