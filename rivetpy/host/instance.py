@@ -92,13 +92,20 @@ class Instance:
         self._loop = RunLoop(self.parts)
         #: How many calls are being answered.
         self.busy = 0
+        #: The actions that run, one thing for each.
+        self.acting: set[object] = set()
         #: Called when something came to an end, so that the instance may have become idle.
         self.on_rest: Callable[[], None] = lambda: None
         self.actor_id, self.name = row.id, row.name
 
     async def call(self, action: str, args: Sequence[Value], conn: Conn | None = None) -> Value:
         """Run an action; see `actions.call`."""
-        return await actions.call(self.core, ActorContext(self.parts, conn), action, args)
+        call = object()
+        self.acting.add(call)
+        try:
+            return await actions.call(self.core, ActorContext(self.parts, conn), action, args)
+        finally:
+            self.acting.discard(call)
 
     async def may_send(self, queue: str, conn: Conn) -> None:
         """Raises RivetError ``auth.forbidden``, ``queue.not_declared``."""

@@ -140,6 +140,11 @@ class Residence(abc.ABC):
         return sum(instance.bodies for instance in self._awake.values())
 
     @property
+    def acting(self) -> frozenset[object]:
+        """The actions that run, one thing for each: what is in two answers has not ended between them."""
+        return frozenset(call for instance in self._awake.values() for call in instance.acting)
+
+    @property
     def awake(self) -> int:
         """How many actors are in memory."""
         return len(self._awake)

@@ -33,7 +33,7 @@ def save(running: Engine, change: tuple[str, str] = ("", "")) -> None:
     registry = Path(running.arguments[0])
     before = running.output.count("rivet: reloaded in ")
     registry.write_text(registry.read_text().replace(*change, 1) + "\n# saved\n")
-    running.process.wait_for(rf"(?s)\A(?>.*?rivet: reloaded in [\d.]+ s\n){{{before + 1}}}", 60)
+    running.process.wait_for(rf"(?s)\A(?>.*?rivet: reloaded in [^\n]*\n){{{before + 1}}}", 60)
 
 
 async def messages(running: Engine, actor_id: str) -> list[Any]:
