@@ -22,9 +22,9 @@ from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen, shortened
 from rivetpy.cli.problems import StartProblem, UsageProblem
+from rivetpy.cli.reload_lines import how_it_ended
 from rivetpy.cli.signals import Signals
 from rivetpy.cli.statepath import parse_assignment
-from rivetpy.cli.supervisor import how_it_ended
 from rivetpy.cli.watchdog import Watchdog
 from rivetpy.config import RegistryRef, is_loopback
 from rivetpy.host.events import HostEvent

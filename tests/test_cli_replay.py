@@ -253,9 +253,9 @@ def test_an_actor_that_is_gone_from_the_registry() -> None:
 
 
 def test_code_that_waits_for_the_world_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rivetpy.cli import replaying
+    from rivetpy.cli import checking
 
-    monkeypatch.setattr(replaying, "PATIENCE", 0.05)
+    monkeypatch.setattr(checking, "PATIENCE", 0.05)
     change(("    message =", "    import asyncio\n    await asyncio.sleep(1e6)\n    message ="))
     ended = checked("order", "waiting", code=1)
     assert ended.out.startswith("order waiting stuck\n") and "that is no verb" in ended.out

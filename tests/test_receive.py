@@ -9,8 +9,8 @@ import pytest
 
 from rivetpy import RivetError
 from rivetpy.host import Host
-from rivetpy.wire.bodies import QueueSend
-from rivetpy.workflow import Loop
+from rivetpy.wire.bodies import WAITING_KEY, QueueSend
+from rivetpy.workflow import Loop, layout
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import Died, World, until
 
@@ -317,6 +317,38 @@ def test_an_idempotency_key_sends_once_and_answers_the_same() -> None:
         lambda host, actor: host.send(actor, "work", QueueSend("x", wait=True, idempotency_key="k"))
     )
     assert later.response == 3
+
+
+def test_a_key_that_a_client_gave_by_itself_is_kept_until_that_client_has_given_up() -> None:
+    async def flow(ctx: Any) -> None:
+        async def answer(loop: Any, n: int) -> Any:
+            message = await loop.queue.next("w", completable=True)
+            await message.complete(n)
+            return Loop.continue_(n + 1)
+
+        await ctx.loop("l", answer, state=1)
+
+    world = world_of(flow)
+
+    def send(number: int) -> Any:
+        message = QueueSend("x", wait=True, idempotency_key=f"{WAITING_KEY}{number}")
+        return world.live(lambda host, actor: host.send(actor, "work", message), clean=False).response
+
+    def kept() -> int:
+        return sum(key.startswith(layout.IDEMPOTENCY) for key, _ in world.rows())
+
+    assert [send(1), send(2), send(1)] == [1, 2, 1]
+    world.time += 3600  # nobody is there meanwhile, so nobody could come back
+    assert [send(1), send(3), kept()] == [1, 3, 3]
+
+    async def long(host: Host, actor: str) -> None:
+        for number in range(100, 110):
+            message = QueueSend("x", wait=True, idempotency_key=f"{WAITING_KEY}{number}")
+            await host.send(actor, "work", message)
+            await asyncio.sleep(100)
+
+    world.live(long, clean=False)
+    assert kept() <= 5, "of sixteen minutes the last six"
 
 
 def test_message_ids_are_never_used_again() -> None:

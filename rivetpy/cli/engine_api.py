@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from rivetpy.cli.paging import Paged
 from rivetpy.cli.problems import Problem
 from rivetpy.client.calls import Call
 from rivetpy.client.endpoint import Endpoint
+from rivetpy.client.insistence import Insistence
 from rivetpy.client.plain import PlainTransport
 from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.errors import RivetError
@@ -94,8 +96,18 @@ class EngineApi:
         return self._run(self._requests.inspect(actor, f"workflow/{verb}", method="POST", body=given))
 
     def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
-        """Put a message into a queue."""
-        return self._run(self._requests.send(actor, queue, message))
+        """Put a message into a queue; one that waits, again when the engine begins anew meanwhile."""
+        if not message.wait:
+            return self._run(self._requests.send(actor, queue, message))
+        send = Insistence(message)
+        while True:
+            try:
+                return self._run(self._requests.send(actor, queue, send.message))
+            except RivetError as error:
+                pause = send.pause(error)
+                if pause is None:
+                    raise
+            time.sleep(pause)
 
     def call(self, actor: Target, action: str, args: list[Value]) -> Value:
         """Call an action; what it returned."""

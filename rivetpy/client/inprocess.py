@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from rivetpy.client.calls import Call, Dial, Reply
+from rivetpy.client.calls import Call, Dial, Reply, raise_lost
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.insocket import Application, Event, InProcessSocket
 
@@ -39,7 +39,12 @@ class InProcessTransport:
         async def send(event: Event) -> None:
             sent.append(event)
 
-        await self._application(scope, receive, send)
+        try:
+            await self._application(scope, receive, send)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise_lost(self.endpoint, "it was ended")  # nobody cancelled the caller: the engine died under it
         start = next(event for event in sent if event["type"] == "http.response.start")
         body = b"".join(event.get("body", b"") for event in sent if event["type"] == "http.response.body")
         headers = [(name.decode().lower(), value.decode("latin-1")) for name, value in start["headers"]]

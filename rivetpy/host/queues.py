@@ -74,6 +74,7 @@ class Queues:
         seen = self.senders.remember(batch, message, idempotency_key)
         seen.arriving = asyncio.current_task()
         await self._core.write(batch)
+        seen.arriving = None
         self.arrived([message])
         return message.id, seen
 
@@ -130,7 +131,7 @@ class Queues:
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         """Remove a message and remember its response, in the batch; then answer whoever waits for it."""
-        self.senders.complete(batch, message, response)
+        self.senders.complete(batch, message, response, self._core.clock.now())
         await self._core.write(batch)
         self.mailbox.answered(message.id)
         self.senders.answer(message.id, response)

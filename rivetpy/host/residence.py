@@ -140,6 +140,11 @@ class Residence(abc.ABC):
         return sum(instance.bodies for instance in self._awake.values())
 
     @property
+    def acting(self) -> frozenset[object]:
+        """The actions that run, one thing for each: what is in two answers has not ended between them."""
+        return frozenset(call for instance in self._awake.values() for call in instance.acting)
+
+    @property
     def awake(self) -> int:
         """How many actors are in memory."""
         return len(self._awake)
@@ -295,7 +300,7 @@ class Residence(abc.ABC):
         self._idle.pop(instance.actor_id, None)
         if instance.resting and instance.core.activity == activity:
             self._tasks.start(self._put_away_quietly(instance.actor_id))
-        elif not instance.diverged:
+        elif not instance.workflow.diverged:
             self._rest(instance)
 
     async def _put_away_quietly(self, actor_id: str) -> None:
@@ -412,7 +417,7 @@ class Residence(abc.ABC):
         instance = self._awake.get(actor_id)
         if instance is None:
             return
-        if instance.in_flight and not forced:
+        if instance.workflow.bodies and not forced:
             raise RivetError(
                 "workflow",
                 "in_flight",

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from starlette.types import Receive, Scope, Send
+
 from rivetpy.client.backend import Remote
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.handles import Client
@@ -55,6 +57,9 @@ class TestEngine:
         self._stuck: tuple[int, ...] | None = None
         self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
+        endpoint = Endpoint("http", "localhost", 80)
+        #: As `rivetpy.client.create_client`, without a network. It stays over restarts, as a client elsewhere would.
+        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, self._serve)))
 
     def _start(self) -> None:
         self._store = MortalStore(self._memory)
@@ -66,9 +71,10 @@ class TestEngine:
             on_event=self.events.append,
             files=Path(self._files.name),
         )
-        endpoint = Endpoint("http", "localhost", 80)
-        #: As `rivetpy.client.create_client`, without a network.
-        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host))))
+        self._app = create_app(self.host)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
     # -- time --------------------------------------------------------------------------------------------
 
