@@ -14,6 +14,7 @@ from rivetpy.codec import Value
 from rivetpy.host import Host
 from rivetpy.host.events import HostEvent
 from rivetpy.store.sqlite import Durability, SqliteStore
+from rivetpy.wire.bodies import QueueSend
 
 MESSAGES = 2000
 SENDERS = 50
@@ -68,7 +69,7 @@ async def put_messages(directory: Path) -> float:
 
         async def send_share() -> None:
             for _ in range(MESSAGES // SENDERS):
-                await host.send(actor.id, "counter", {"delta": 1})
+                await host.send(actor.id, "counter", QueueSend({"delta": 1}))
 
         begin = time.perf_counter()
         await asyncio.gather(*(send_share() for _ in range(SENDERS)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Protocol
 
 from rivetpy import codec
@@ -21,6 +22,10 @@ class StateShape(Protocol):
         """The object for a stored value. Raises RivetError ``actor.state_invalid``."""
         ...
 
+    def checked(self, plain: Value) -> Value:
+        """The object for a value that somebody else than the actor's code puts there. Raises the same."""
+        ...
+
 
 class PlainState:
     """A dict of JSON-like values: copied for every actor by way of its stored form."""
@@ -37,6 +42,11 @@ class PlainState:
     def restore(self, plain: Value) -> Value:
         return plain
 
+    def checked(self, plain: Value) -> Value:
+        if not isinstance(plain, dict):
+            raise RivetError("actor", "state_invalid", f"$: it is an object, not {type(plain).__name__}")
+        return plain
+
 
 class AnyState:
     """Whatever ``create_state`` returns, as its stored form."""
@@ -45,6 +55,9 @@ class AnyState:
         raise AssertionError("create_state makes the initial state")
 
     def restore(self, plain: Value) -> Value:
+        return plain
+
+    def checked(self, plain: Value) -> Value:
         return plain
 
 
@@ -76,6 +89,9 @@ class ModelState:
                 f"The stored state does not fit {self._model.__qualname__}: {error}. Give new fields a default, "
                 "keep the names of old ones, or destroy the actor.",
             ) from error
+
+    def checked(self, plain: Value) -> Value:
+        return self.restore(plain)
 
 
 def state_shape(state: Value) -> StateShape:
@@ -116,9 +132,23 @@ def _validator(model: type) -> Validate:
 
 
 def validator(model: Value) -> Validate:
-    """A check of any annotation (a model, ``int``, ``list[str]``, …), for queue bodies."""
+    """A check of any annotation (a model, ``int``, ``list[str]``, …), for values that stay as they were sent.
+
+    So nothing is converted: "5" is no int. What JSON has no type for may come as the text JSON has for it.
+    """
     if isinstance(model, type) and hasattr(model, "__struct_fields__"):
         return _validator(model)
     from pydantic import TypeAdapter
 
-    return TypeAdapter(model).validate_python
+    adapter = TypeAdapter(model)
+
+    def check(plain: Value) -> Value:
+        try:
+            text = json.dumps(plain)
+        except (
+            TypeError
+        ):  # bytes, a datetime, a set, …: strict would refuse the dict around it for a dataclass
+            return adapter.validate_python(plain)
+        return adapter.validate_json(text, strict=True)
+
+    return check

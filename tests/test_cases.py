@@ -117,6 +117,7 @@ import pytest
 from rivetpy import actor
 from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import Loop
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import Died, World, until
@@ -221,7 +222,7 @@ def test_a_timed_receive_in_a_loop_delivers_once(always_replay: bool) -> None:
         return await ctx.loop("l", again, state=[[], 9])
 
     async def send(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", "first")
+        await host.send(actor_id, "work", QueueSend("first"))
         await asyncio.sleep(0.9)
 
     world = world_of(flow, always_replay=always_replay)
@@ -237,7 +238,7 @@ def test_messages_sent_before_the_first_run_come_in_order() -> None:
         return [(await ctx.queue.next(f"m{i}")).body for i in range(5)]
 
     async def script(host: Host, actor_id: str) -> None:
-        await asyncio.gather(*(host.send(actor_id, "work", i) for i in range(5)))
+        await asyncio.gather(*(host.send(actor_id, "work", QueueSend(i)) for i in range(5)))
         await until(host, actor_id)
 
     world = world_of(flow)

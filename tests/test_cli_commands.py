@@ -27,7 +27,7 @@ def both() -> Registry:
     others = dict(registry().actors)
     others["parted"] = actor(
         state={"items": [{"price": 1}], "name": "x"},
-        queues={"jobs": queue(), "lonely": queue()},
+        queues={"jobs": queue(), "lonely": queue(), "typed": queue(dict[str, int])},
         actions={"getState": lambda c: c.state},
     )
     others["sum"] = actor(queues={"numbers": queue()}, run=workflow(summing))
@@ -89,6 +89,14 @@ def test_send_reads_bodies_from_a_file_and_from_stdin(tmp_path: Path) -> None:
     done("send", "lonely", "-", "--key", "many", stdin=b"5")
     lines = done("queue", "parted", "many", "--json").splitlines()
     assert [json.loads(line)["body"] for line in lines] == [{"n": 1}, {"n": 2}, 3, 4, 5]
+
+
+def test_text_in_place_of_a_number_is_told_how_to_write_one() -> None:
+    ended = rivet("send", "typed", "n=5")
+    assert ended.code == 1 and ended.error.startswith("The body does not fit queue 'typed': n: ")
+    assert ended.error.endswith("n=5 is text; a number, true or null is n:=5")
+    assert done("send", "typed", "n:=5") == "sent to parted main\n"
+    assert "is text" not in rivet("send", "typed", "n=five").error
 
 
 def test_a_bad_line_in_a_file_sends_nothing(tmp_path: Path) -> None:
@@ -210,7 +218,7 @@ def test_one_entry_is_shown_whole() -> None:
 
 
 def test_hostile_text_is_printed_as_it_is() -> None:
-    assert done("send", "numbers", "1", "--key", KEY) == "sent to sum [red]x[/]\\x1b[2J\n"
+    assert done("send", "numbers", "1", "--key", KEY) == "sent to sum '[red]x[/]\\x1b[2J'\n"
     for command in (["actors"], ["history", "sum", KEY], ["history", "sum", KEY, "--color", "never"]):
         told = done(*command)
         assert "[red]x[/]\\x1b[2J" in told and "\x1b" not in told
@@ -334,7 +342,7 @@ def test_the_default_port_is_a_guess_that_touches_no_other_project(
     done("call", "ping")
     (tmp_path / "registry.py").touch()
     metadata = {"registry": str(tmp_path / "registry.py"), "actorNames": {}}
-    monkeypatch.setattr(EngineApi, "metadata", lambda engine: metadata)
+    monkeypatch.setattr(source, "introduced", lambda endpoint: metadata)
     done("actors")
     metadata["registry"] = "/another/registry.py"
     for command in (["actors"], ["send", "lonely", "1"]):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rivetpy import actor, queue, setup
+from rivetpy import actor, event, queue, setup
+from rivetpy.workflow import workflow
 from tests.support.command import engine_thread, rivet
 from tests.support.engine import RIVET, ROOT, environment
 
@@ -31,10 +32,17 @@ UNSEEN = ["new\nline", "\x1b[2J", "--key"]
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
+    async def waiting(ctx):  # type: ignore[no-untyped-def]
+        await ctx.step("first", lambda step: None)
+        await ctx.queue.next("wait", names=["none"])
+
     plain = {"actions": {"ping": lambda c: None, "pong": lambda c: None}}
     registry = setup(
         use={
             "counter": actor(queues={"counts": queue(), "control": queue()}, **plain),
+            "flows": actor(
+                queues={"orders": queue(), "none": queue()}, events={"paid": event()}, run=workflow(waiting)
+            ),
             "hostile": actor(queues={"jobs": queue()}, actions={"add": lambda c: None}),
         }
     )
@@ -44,6 +52,7 @@ def endpoint() -> Iterator[str]:
             assert rivet("call", "ping", "--actor", "counter", "--key", key).code == 0
         for key in (*HOSTILE, *UNSEEN):
             assert rivet("call", "add", f"--key={key}").code == 0
+        assert rivet("send", "orders", "1", "--key", "org/room").code == 0
         yield url
 
 
@@ -123,6 +132,11 @@ LIVE = {
     "rivet call add --actor h": ["hostile"],
     "rivet fork counter ma": ["main"],
     "rivet history nobody ": [],
+    "rivet watch flows --event ": ["paid"],
+    "rivet queue flows org/room --drop ": ["1"],
+    "rivet history flows org/room --entry f": ["first"],
+    "rivet rewind flows org/room --to ": ["first", "wait"],
+    "rivet fork flows org/room new --at w": ["wait"],
 }
 
 

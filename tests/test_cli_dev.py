@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -21,9 +22,9 @@ from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen, shortened
 from rivetpy.cli.problems import StartProblem, UsageProblem
+from rivetpy.cli.reload_lines import how_it_ended
 from rivetpy.cli.signals import Signals
 from rivetpy.cli.statepath import parse_assignment
-from rivetpy.cli.supervisor import how_it_ended
 from rivetpy.cli.watchdog import Watchdog
 from rivetpy.config import RegistryRef, is_loopback
 from rivetpy.host.events import HostEvent
@@ -72,8 +73,31 @@ def test_the_line_to_paste(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RIVET_DATA_DIR", raising=False)
-    assert dev._example(launch(tmp_path), 7, actors) == line
-    assert dev._example(launch(tmp_path), 6420, actors) == line.removesuffix(" --endpoint http://127.0.0.1:7")
+    assert dev._example(launch(tmp_path), "127.0.0.1", 7, actors) == line
+    assert dev._example(launch(tmp_path), "0.0.0.0", 7, actors) == line
+    assert dev._example(launch(tmp_path), "::1", 7, actors) == line.replace(
+        "127.0.0.1:7", "'[::1]:7'"
+    ).replace("http://'", "'http://")
+    assert dev._example(launch(tmp_path), "127.0.0.1", 6420, actors) == line.removesuffix(
+        " --endpoint http://127.0.0.1:7"
+    )
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_many_actors_are_listed_in_whole_words(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    names = [f"actor-number-{number}" for number in range(9)]
+    dev._announce(
+        launch(tmp_path), "127.0.0.1", 7, {name: {"queues": {}, "actions": ["do"]} for name in names}
+    )
+    shown = capsys.readouterr().out.partition("  actors  ")[2].partition("  try ")[0]
+    assert ", ".join(f"{name} (action do)" for name in names) == " ".join(shown.split())
+    lines = shown.splitlines()
+    assert (len(lines) > 1) == terminal
+    assert all(line.startswith(" " * 10) and len(line) <= 60 for line in lines[1:])
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,21 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from rivetpy import Registry, actor, setup
-from rivetpy.cli import checkup, source
+from rivetpy.cli import checkup, engine_api, source
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.host import Host
 from rivetpy.store.lock import DataLock
 from rivetpy.store.sqlite import Durability, SqliteStore
 from tests.support.command import Ended, engine_thread, rivet
 from tests.support.engine import environment
+from tests.support.rows import born
 
 
 async def keep(c):  # type: ignore[no-untyped-def]
@@ -85,6 +88,7 @@ def test_a_healthy_place() -> None:
         ["ok", "disk"],
         ["ok", "lock"],
         ["ok", "database"],
+        ["ok", "log"],
         ["ok", "actors"],
     ]
     assert "2 actors, all readable" in ended.out
@@ -143,6 +147,51 @@ def test_a_database_that_cannot_be_used(harm, verdicts: list[str], text: str, pl
     assert (place / DATABASE).read_bytes() == before, "it only looks"
 
 
+def killed(place: Path, commits: int) -> Path:
+    """The log of a store that was killed after so many commits."""
+
+    async def write() -> tuple[bytes, bytes]:
+        store = SqliteStore.open(place / DATABASE)
+        for number in range(commits):
+            await store.commit(born(str(number), n="x" * 5000))
+        files = (place / DATABASE).read_bytes(), (place / f"{DATABASE}-wal").read_bytes()
+        await store.close()
+        return files
+
+    data, log = asyncio.run(write())
+    (place / DATABASE).write_bytes(data)
+    (place / f"{DATABASE}-wal").write_bytes(log)
+    return place / f"{DATABASE}-wal"
+
+
+@pytest.mark.parametrize(
+    ("harm", "verdict", "text"),
+    [
+        (lambda log: log, "ok", '"whole"'),
+        (lambda log: log[:-10], "ok", "a commit that was cut off"),
+        (lambda log: log[:9000] + b"\xff" + log[9001:], "bad", "truncate -s"),
+    ],
+    ids=["whole", "torn", "damaged"],
+)
+def test_the_log_behind_its_end(harm, verdict: str, text: str, place: Path) -> None:  # type: ignore[no-untyped-def]
+    log = killed(place, 6)
+    log.write_bytes(harm(log.read_bytes()))
+    before = log.read_bytes()
+    ended = rivet("doctor", "--json")
+    assert found(ended)["log"] == [verdict] and text in ended.out
+    assert ended.code == (verdict == "bad") and log.read_bytes() == before
+
+
+def test_a_log_that_somebody_writes_is_not_looked_at(place: Path) -> None:
+    log = killed(place, 6)
+    log.write_bytes(log.read_bytes()[:9000] + b"\xff" * 9000)
+    lock = DataLock.acquire(place, 0)
+    try:
+        assert "log" not in found(rivet("doctor", "--json"))
+    finally:
+        lock.release()
+
+
 def test_a_directory_that_is_none(place: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ended = rivet("doctor", "--data-dir", "file/data", "--json")
@@ -177,10 +226,62 @@ def test_the_engine_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.code == 1 and f"nothing answers at {url}" in ended.out.replace("\n" + " " * 16, " ")
 
 
-def test_another_program_at_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    with engine_thread(registry()) as url:
-        monkeypatch.setattr(checkup, "DEFAULT_PORT", int(url.rpartition(":")[2]))
-        assert "is taken by process" in rivet("doctor").out
+def at_port(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """What is at ``url`` is at the default port."""
+    monkeypatch.setattr(checkup, "DEFAULT_PORT", int(url.rpartition(":")[2]))
+    monkeypatch.setattr(source, "DEFAULT_URL", url)
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "text"),
+    [
+        ("{here}", "ok", "the rivet engine of {here}"),
+        ("/other.py", "warn", "/other.py"),
+        (None, "ok", "a rivet"),
+    ],
+)
+def test_an_engine_at_the_port(
+    runs: str | None, verdict: str, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = str(tmp_path / "registry.py")
+    with engine_thread(registry(), runs=runs and runs.format(here=here)) as url:
+        at_port(monkeypatch, url)
+        ended = rivet("doctor", "--json")
+    assert ended.code == 0 and found(ended)["port"] == [verdict]
+    (told,) = [line for line in ended.out.splitlines() if '"port"' in line]
+    assert text.format(here=here) in told and f"process {os.getpid()}" in told
+    assert ("rivet dev --port" in told) == (verdict == "warn")
+    assert ("answers at" in ended.out) == (verdict == "ok")
+
+
+class Foreign(BaseHTTPRequestHandler):
+    """A program that speaks HTTP and is no engine."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path.startswith("/metadata") else 404)
+        self.end_headers()
+        self.wfile.write(b'{"hello": "world"}')
+
+    def log_message(self, *args: object) -> None: ...
+
+
+@pytest.mark.parametrize("speaks", [True, False], ids=["HTTP", "nothing"])
+def test_another_program_at_the_port(speaks: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is told apart from an engine, and a command that guessed goes on without it."""
+    monkeypatch.setattr(engine_api, "_PATIENCE", 0.3)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        if speaks:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        at_port(monkeypatch, f"http://127.0.0.1:{server.server_port}")
+        ended = rivet("doctor", "--json")
+        assert ended.code == 1 and found(ended)["port"] == ["bad"] and found(ended)["engine"] == ["ok"]
+        assert "no rivet engine" in ended.out and "rivet dev --port" in ended.out
+        monkeypatch.delenv("RIVET_DATA_DIR")
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+        ended = rivet("actors")
+        assert ended.code == 1 and "is no rivet engine" in ended.err and "Start one: rivet dev" in ended.err
+        if speaks:
+            server.shutdown()
 
 
 def test_init_makes_a_project_that_runs(tmp_path: Path) -> None:
@@ -208,6 +309,18 @@ def test_init_replaces_nothing(there: str, tmp_path: Path) -> None:
     assert ended.error.startswith(f"Already there: project/{there}. Nothing was changed")
     assert [path.name for path in (tmp_path / "project").iterdir()] == [there]
     assert (tmp_path / "project" / there).read_text() == "mine"
+
+
+def test_init_where_something_else_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "registry.py").symlink_to("nowhere")
+    assert (
+        rivet("init", "file").error
+        == "file is no directory. Nothing was changed. Choose another: rivet init DIR"
+    )
+    assert rivet("init", "project").error.startswith("Already there: project/registry.py.")
+    assert "\n  cd ./-\n" in rivet("init", "-").out
 
 
 def test_init_where_nothing_can_be_written(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from rivetpy.cli.app import COMMANDS
 from rivetpy.workflow import workflow
 from tests.support.command import Ended, engine_thread, rivet
 from tests.support.engine import RIVET, environment
-from tests.support.schemas import SCHEMAS, valid
+from tests.support.schemas import SCHEMAS, Removed, Resumed, valid
 
 NAMES = sorted(COMMANDS)
 KEY = "[red]x[/]\x1b[2J"
@@ -31,15 +31,31 @@ async def flow(ctx):  # type: ignore[no-untyped-def]
     await ctx.step("bad", lambda step: 1 / 0, max_retries=0)
 
 
+tried: list[None] = []
+
+
+def mended(step):  # type: ignore[no-untyped-def]
+    tried.append(None)
+    assert len(tried) > 1
+
+
+async def frail(ctx):  # type: ignore[no-untyped-def]
+    await ctx.step("mended", mended, max_retries=0)
+    for name in ("first", "second"):
+        message = await ctx.queue.next(name, completable=True)
+        await message.complete({"body": message.body})
+
+
 def registry() -> Registry:
     return setup(
         use={
+            "frail": actor(queues={"asked": queue()}, run=workflow(frail)),
             "shop": actor(
                 state={"n": 1},
                 queues={"jobs": queue(), "later": queue()},
                 actions={"echo": lambda c, *args: list(args)},
                 run=workflow(flow),
-            )
+            ),
         }
     )
 
@@ -81,17 +97,38 @@ def test_all_commands_are_listed_with_a_line() -> None:
         assert re.search(rf"^  {command}  +\w", shown, re.M), command
 
 
-#: How each command that has --json is run so that it prints something.
+#: How each command that reads is run so that it prints something.
 READING = {
     "actors": [],
     "history": ["shop"],
     "queue": ["shop"],
     "state": ["shop"],
-    "fork": ["shop", "main", "forked"],
-    "import": ["shop.rivet", "--key", "imported"],
     "replay": ["--file", "shop.rivet", "--registry", "code.py"],
     "doctor": [],
 }
+#: The same for those that change something; each has an actor of its own, whose key is the command's name.
+CHANGING = {
+    "send": [["later", "2", "--key", "send"], ["later", "--file", "bodies.jsonl", "--key", "send"]],
+    "call": [["echo", "1", "--key", "call"]],
+    "state": [["shop", "state", "--set", "n=2"], ["shop", "state", "--edit"]],
+    "queue": [["shop", "queue", "--drop", "1"], ["shop", "queue", "--clear", "--yes"]],
+    "cancel": [["shop", "cancel", "--yes"]],
+    "wake": [["shop", "wake"]],
+    "sleep": [["shop", "sleep"]],
+    "destroy": [["shop", "destroy", "--yes"]],
+    "rewind": [
+        ["shop", "rewind", "--dry-run"],
+        ["shop", "rewind", "--yes"],
+        ["shop", "rewind", "--undo", "--yes"],
+    ],
+    "fork": [["shop", "main", "forked"]],
+    "import": [["shop.rivet", "--key", "imported"]],
+    "init": [["begun"]],
+}
+#: What another way to run a command prints.
+OTHERWISE = {"--drop": Removed, "--clear": Removed, "--undo": Resumed}
+#: What has no --json: its answer is a file, a script, or log lines (which have --log-format json).
+WITHOUT = {"export", "completions", "dev", "serve"}
 
 
 def prepared(command: str) -> list[str]:
@@ -105,12 +142,13 @@ def prepared(command: str) -> list[str]:
         )
         Path("shop.rivet").write_bytes(file.stdout)
         Path("code.py").write_text("from tests.test_cli_every import registry\nregistry = registry()\n")
-    return [command, *READING[command]]
+    return [command, *READING.get(command, [])]
 
 
-def test_every_command_with_json_has_a_schema() -> None:
+def test_every_command_has_json_and_a_schema() -> None:
     having = {name for name in NAMES if "--json" in rivet(name, "--help").out}
-    assert having == SCHEMAS.keys() == READING.keys() | {"watch"}
+    assert having == set(NAMES) - WITHOUT == SCHEMAS.keys()
+    assert having == READING.keys() | CHANGING.keys() | {"watch", "recover"}
 
 
 @pytest.mark.parametrize("command", READING)
@@ -121,10 +159,30 @@ def test_json_keeps_to_its_schema(command: str) -> None:
     assert "\x1b" not in ended.out
 
 
+@pytest.mark.parametrize("command", CHANGING)
+def test_what_was_changed_is_one_object(command: str) -> None:
+    assert rivet("send", "later", "1", "--key", command).code == 0
+    prepared(command)
+    Path("bodies.jsonl").write_text("1\n2\n")
+    for args in CHANGING[command]:
+        ended = rivet(command, *args, "--json")
+        assert ended.code == 0, ended
+        shape = next((OTHERWISE[each] for each in args if each in OTHERWISE), None)
+        assert len(valid(command, ended.out, shape)) == 1
+
+
+def test_what_goes_on_again_is_one_object() -> None:
+    """A workflow that fails once, and then answers: recover, and a send that waits."""
+    assert rivet("send", "asked", "1").code == 0
+    assert rivet("history", "frail", "--follow").code == 0
+    (recovered,) = valid("recover", rivet("recover", "frail", "--json").out)
+    assert recovered.did == "recover"
+    (sent,) = valid("send", rivet("send", "asked", "2", "--wait", "--json").out)
+    assert sent.response == {"body": 2}
+
+
 @pytest.mark.parametrize("command", [*READING, "rewind"])
 def test_colour_is_as_asked_for(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if command in {"fork", "import"}:
-        pytest.skip("prints plain sentences")
     args = ["rewind", "shop", "--dry-run"] if command == "rewind" else prepared(command)
     for options in ([], ["--color", "never"], ["--color", "auto"]):
         assert "\x1b" not in rivet(*args, *options).out
@@ -139,7 +197,7 @@ def test_a_closed_pipe_ends_every_command_quietly() -> None:
     env = environment(RIVET_ENDPOINT=os.environ["RIVET_ENDPOINT"], PYTHONUNBUFFERED="1")
     reading, writing = os.pipe()
     os.close(reading)
-    commands = {name: prepared(name) for name in READING if name not in {"fork", "import"}}
+    commands = {name: prepared(name) for name in READING}
     commands["export"] = ["export", "shop"]
     commands["call"] = ["call", "echo", "x" * 50_000]
     commands["fork"] = ["fork", "--help"]

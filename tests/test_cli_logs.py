@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from rivetpy.cli.logs import set_up_logging
+from rivetpy.cli.printed import print_objects
 from rivetpy.host.logs import actor_log
 from rivetpy.workflow.speaking import speaker
 
@@ -28,12 +31,14 @@ def set_up() -> Iterator[SetUp]:
     """Sets up logging as in a fresh process, which has no handlers yet."""
     root, ours = logging.root, logging.getLogger("rivetpy")
     handlers, level, own = root.handlers[:], root.level, ours.level
+    streams = sys.stdout, sys.stderr
 
     def begin(level: str, log_format: str) -> None:
         root.handlers[:] = []
         set_up_logging(level, log_format)
 
     yield begin
+    sys.stdout, sys.stderr = streams
     root.handlers[:] = handlers
     root.setLevel(level)
     ours.setLevel(own)
@@ -81,6 +86,33 @@ def test_an_object_a_line(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> 
     assert (first["level"], first["actor"], first["key"]) == ("error", "shop", "a")
     assert first["message"].startswith("no\nway\nTraceback") and "T" in first["ts"]
     assert set(second) == {"ts", "level", "message"}
+
+
+def test_what_is_printed_is_objects_too(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> None:
+    print_objects()
+    set_up("error", "json")
+    logging.getLogger("anything").error("an object once")
+    before = speaker.set(actor_log("shop", "a"))
+    print("one", 2)
+    speaker.reset(before)
+    print("three\x1b[2J\nfour")
+    print("begun", end="", flush=True)
+    thread = threading.Thread(target=lambda: print("another thread's"))
+    sys.stdout.write("mine ")
+    thread.start()
+    thread.join()
+    sys.stdout.write("only\n")
+    print("on the other", file=sys.stderr)
+    out, err = capsys.readouterr()
+    logged, printed = map(json.loads, err.splitlines())
+    assert (logged["message"], printed["message"]) == ("an object once", "on the other")
+    assert (logged["level"], printed["level"]) == ("error", "warning")
+    first, *rest = map(json.loads, out.splitlines())
+    assert (first["level"], first["message"], first["actor"], first["key"]) == ("info", "one 2", "shop", "a")
+    assert [each["message"] for each in rest] == [
+        "three\x1b[2J", "four", "begun", "another thread's", "mine only",
+    ]  # fmt: skip
+    assert "\x1b" not in out
 
 
 def test_a_traceback_shows_the_persons_own_frames(set_up: SetUp, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,171 +1,21 @@
-"""When `rivet dev` imports the code anew, and which of its children has the data: without a process or a clock."""
+"""Which of the children of `rivet dev` has the data, and what is said of them: without a process or a clock."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rivetpy.cli import supervisor as supervising
-from rivetpy.cli.hints import Wished
-from rivetpy.cli.launch import Launch, Order, Report
-from rivetpy.cli.prechecking import NOT_CHECKED
+from rivetpy.cli.launch import NOT_CHECKED, Launch, Order, Report
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.process import Stage, after_order, after_report
-from rivetpy.cli.saves import LONGEST, QUIET, Saves
-from rivetpy.cli.supervisor import GRACE, Supervisor
+from rivetpy.cli.saves import QUIET, Saves
+from rivetpy.cli.stays import HOPELESS, SILENT, SLOW
+from rivetpy.cli.supervisor import GRACE, LEAVING_GRACE, MOST_RESTARTS, Supervisor
 from rivetpy.config import RegistryRef
-
-LONG_AGO = time.time() - 1000
-
-
-# -- which files, and when ---------------------------------------------------------------------------------
-
-
-def saves(folder: Path, *names: str) -> Saves:
-    """An import of these files has begun."""
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("")
-        os.utime(path, (LONG_AGO, LONG_AGO))
-    watched = Saves()
-    watched.begin(time.time_ns())
-    watched.watch(str(folder / name) for name in names)
-    watched.look(0)
-    assert watched.due(0) is None
-    return watched
-
-
-def test_a_save_is_due_after_a_moment_of_quiet(tmp_path: Path) -> None:
-    watched = saves(tmp_path, "a.py", "b.py")
-    (tmp_path / "a.py").write_text("x = 1")
-    watched.look(10)
-    assert watched.due(10) == pytest.approx(QUIET)
-    (tmp_path / "b.py").write_text("x = 1")
-    watched.look(10 + QUIET / 2)
-    assert watched.due(10 + QUIET) == pytest.approx(QUIET / 2)
-    assert watched.due(10 + 2 * QUIET) == 0 and watched.waiting_since == 10
-
-
-def test_saves_without_quiet_are_due_in_the_end(tmp_path: Path) -> None:
-    watched = saves(tmp_path, "a.py")
-    now = 10.0
-    while watched.due(now) != 0:
-        watched.note(now)
-        now += QUIET / 2
-    assert now == pytest.approx(10 + LONGEST, abs=QUIET)
-
-
-def test_a_save_during_an_import_counts_for_the_next(tmp_path: Path) -> None:
-    watched = saves(tmp_path, "a.py")
-    (tmp_path / "a.py").write_text("x = 1")
-    watched.look(10)
-    watched.begin(time.time_ns())
-    assert watched.due(11) is None
-    (tmp_path / "a.py").write_text("x = 2")
-    watched.look(12)
-    assert watched.due(13) == 0
-
-
-def replace(path: Path) -> None:
-    path.with_suffix(".tmp").write_text("")
-    path.with_suffix(".tmp").rename(path)
-
-
-@pytest.mark.parametrize("change", [Path.unlink, replace, lambda path: path.write_text("x = 1")])
-def test_every_way_to_save_is_seen(tmp_path: Path, change: object) -> None:
-    watched = saves(tmp_path, "a.py")
-    change(tmp_path / "a.py")  # type: ignore[operator]
-    watched.look(1)
-    assert watched.due(2) == 0
-
-
-def test_what_was_not_imported_does_not_count(tmp_path: Path) -> None:
-    watched = saves(tmp_path, "a.py")
-    for name in ("b.py", "a.pyc", "data/journal.db", "app.log"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
-    watched.look(1)
-    assert watched.due(2) is None
-
-
-def test_a_module_that_was_saved_while_it_was_imported_counts(tmp_path: Path) -> None:
-    """It is only known after the import, and may have been read before the save."""
-    watched = saves(tmp_path, "a.py", "old.py")
-    (tmp_path / "new.py").write_text("")
-    os.utime(tmp_path / "new.py", (time.time() + 5, time.time() + 5))
-    watched.watch([str(tmp_path / "a.py"), str(tmp_path / "old.py")])
-    watched.look(1)
-    assert watched.due(2) is None
-    watched.watch([str(tmp_path / "a.py"), str(tmp_path / "new.py")])
-    watched.look(3)
-    assert watched.due(4) == 0
-
-
-def test_both_ends_of_a_link_count(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    target, link = tmp_path / "real" / "a.py", tmp_path / "a.py"
-    target.write_text("")
-    (tmp_path / "real" / "b.py").write_text("")
-    link.symlink_to(target)
-    watched = Saves()
-    watched.begin(time.time_ns())
-    watched.watch([str(link)], since_ns=time.time_ns() + 10**12)
-    assert watched.files == {str(link), str(target)}
-    link.unlink()
-    link.symlink_to(tmp_path / "real" / "b.py")
-    watched.look(1)
-    assert watched.due(2) == 0
-    watched.begin(time.time_ns())
-    target.write_text("x = 1")
-    watched.look(3)
-    assert watched.due(4) == 0
-
-
-@pytest.mark.parametrize("added", ["fresh.py", "fresh/part.py"])
-def test_a_new_file_counts_after_an_import_that_failed(tmp_path: Path, added: str) -> None:
-    watched = saves(tmp_path, "a.py")
-    watched.watch(watched.files, [str(tmp_path)])
-    for name in (".git/x.py", "__pycache__/x.py"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("")
-    watched.look(1)
-    assert watched.due(2) is None
-    (tmp_path / added).parent.mkdir(exist_ok=True)
-    (tmp_path / added).write_text("")
-    watched.look(3)
-    assert watched.due(4) == 0
-
-
-@pytest.mark.parametrize(
-    ("path", "counts"),
-    [
-        ("templates/a/b.html", True),
-        ("rules.yaml", True),
-        ("conf/x.toml", True),
-        ("conf/deep/x.toml", True),
-        ("conf/x.ini", False),
-        ("other.yaml", False),
-        ("templates/.git/index", False),
-        ("templates/__pycache__/a.pyc", False),
-        ("templates/venv/a.html", False),
-        ("templates/data/x.html", False),
-        ("templates/app.log", False),
-        ("templates/cache.db-wal", False),
-    ],
-)
-def test_what_is_watched_by_wish(tmp_path: Path, path: str, counts: bool) -> None:
-    wished = Wished(
-        ["templates", str(tmp_path / "rules.yaml"), "conf/*.toml"], tmp_path, tmp_path / "templates" / "data"
-    )
-    assert wished.roots == {str(tmp_path / name) for name in ("templates", "rules.yaml", "conf")}
-    assert wished.filter()(2, str(tmp_path / path)) is counts
-
 
 # -- which child has the data ------------------------------------------------------------------------------
 
@@ -178,6 +28,8 @@ class FakeChild:
         self.stage = Stage.WARM
         self.refused = False
         self.saved_at: float | None = None
+        self.actors: Report = {}
+        self.pid = 77
         self.started = 0.0
         self.done: list[str] = []
         self.code: int | None = None
@@ -232,9 +84,10 @@ class Play:
         self.reloading.saves.note(now)
         self.supervisor.passed(now + QUIET)
 
-    def report(self, child: FakeChild, *kinds: str, now: float = 0) -> None:
+    def report(self, child: FakeChild, *kinds: str, now: float = 0, actors: Report | None = None) -> None:
+        values = NOT_CHECKED | {"imported": actors or {}, "stuck": "a.py:7"}
         for kind in kinds:
-            report: Report = {kind: NOT_CHECKED.get(kind, {}), "detail": "", "files": []}
+            report: Report = {kind: values.get(kind, {}), "detail": "", "files": []}
             child.stage = after_report(child.stage, report)
             self.supervisor.heard(child, report, now)  # type: ignore[arg-type]
 
@@ -276,7 +129,7 @@ def test_the_next_child_gets_the_data_when_the_last_one_is_gone(play: Play, said
     play.end(first, 0)
     assert second.done == ["check", "import", "go"]
     play.report(second, "ready", now=5.4)
-    assert said == ["rivet: reloaded in 0.40 s"]
+    assert said == ["rivet: reloaded in 0.40 s: code only"]
     assert play.supervisor.spare is play.children[2]  # type: ignore[comparison-overlap]
 
 
@@ -368,17 +221,164 @@ def test_a_child_that_does_not_leave_in_time_is_killed(play: Play, said: list[st
     play.serve(play.children[0])
     play.save(5)
     play.report(play.children[1], "imported", "checked", now=6)
-    play.supervisor.passed(6 + GRACE)
+    play.supervisor.passed(6 + LEAVING_GRACE)
     assert play.children[0].done[-1] == "kill" and "is killed; nothing is lost" in said[-1]
     play.end(play.children[0], -9)
     assert play.children[1].done[-1] == "go"
 
 
+# -- what hangs, and who waits for whom --------------------------------------------------------------------
+
+
+def test_an_opening_that_hangs_is_named_and_the_next_save_replaces_it(play: Play, said: list[str]) -> None:
+    first = play.children[0]
+    play.report(first, "imported", "checked", now=1)
+    play.supervisor.passed(1)
+    play.report(first, "stuck", now=1 + SLOW)
+    assert said == [
+        "rivet: registry.py has the data and does not serve for a while now, at a.py:7; requests wait"
+    ]
+    play.supervisor.passed(1 + SILENT)
+    assert len(said) == 1, "once is enough"
+    play.save(20)
+    play.report(play.children[1], "imported", "checked", now=21)
+    play.supervisor.passed(21)
+    assert first.done[-1] == "kill" and play.children[1].stage is Stage.STANDING_BY
+    play.end(first, -9, now=21)
+    play.serve(play.children[1])
+
+
+def test_an_opening_has_its_time_before_a_save_ends_it(play: Play) -> None:
+    first = play.children[0]
+    play.report(first, "imported", "checked", now=1)
+    play.supervisor.passed(1)
+    play.save(2)
+    play.report(play.children[1], "imported", "checked", now=3)
+    play.supervisor.passed(SLOW)
+    assert first.done[-1] == "go" and play.supervisor.patience(SLOW) == pytest.approx(1)
+    play.supervisor.passed(1 + SLOW)
+    assert first.done[-1] == "kill"
+
+
+@pytest.mark.parametrize("stage", ["importing", "checking", "opening"])
+def test_a_child_that_gives_no_sign_is_named(play: Play, said: list[str], stage: str) -> None:
+    """A process that was stopped can't say where it is."""
+    first = play.children[0]
+    play.report(
+        first, *{"importing": (), "checking": ("imported",), "opening": ("imported", "checked")}[stage]
+    )
+    assert first.stage.value == stage
+    play.supervisor.passed(1)
+    assert play.supervisor.patience(1) == pytest.approx(1.0)  # the next look at the files
+    play.supervisor.passed(1 + SILENT)
+    assert said[0].endswith("for a while now, and process 77 gives no sign of life; requests wait")
+    play.supervisor.passed(100)
+    assert len(said) == 1
+
+
+def test_ctrl_c_ends_an_opening_that_hangs_at_once(play: Play) -> None:
+    first = play.children[0]
+    play.report(first, "imported", "checked", now=1)
+    play.supervisor.passed(1)
+    play.supervisor.asked(1 + SLOW)
+    play.supervisor.passed(1 + SLOW)
+    assert first.done[-2:] == ["end", "kill"]
+
+
+def test_saves_that_come_faster_than_an_import_ends_do_not_put_it_off_for_ever(play: Play) -> None:
+    play.serve(play.children[0])
+    now, step = 5.0, 0.3
+    while len(play.children) < 2 + MOST_RESTARTS:
+        play.save(now)
+        now += step
+    last = play.children[-1]
+    for _ in range(3):
+        play.save(now)
+        now += step
+    assert play.children[-1] is last and last.stage is Stage.IMPORTING, "it is let finish"
+    play.report(last, "imported", "checked", now=now)
+    play.end(play.children[0], 0, now=now)
+    play.report(last, "ready", now=now)
+    play.supervisor.passed(now)
+    assert play.supervisor.serving is last, "and serves"  # type: ignore[comparison-overlap]
+    assert play.supervisor.coming is not None, "while the last save is imported"
+    play.save(now + step)
+    assert last.stage is Stage.SERVING and play.supervisor.coming is play.children[-1]  # type: ignore[comparison-overlap]
+
+
+def test_an_import_that_is_let_finish_and_hangs_is_given_up_in_the_end(play: Play) -> None:
+    play.serve(play.children[0])
+    for n in range(1 + MOST_RESTARTS):
+        play.save(5 + n)
+    last = play.children[-1]
+    play.save(10)
+    assert play.children[-1] is last and (play.supervisor.patience(11) or 99) <= 1
+    play.supervisor.passed(11 + HOPELESS)
+    assert last.done[-2:] == ["kill", "close"] and play.children[-1] is not last
+
+
+def test_a_broken_save_ends_the_row(play: Play) -> None:
+    play.serve(play.children[0])
+    for n in range(1 + MOST_RESTARTS):
+        play.save(5 + n)
+    play.report(play.children[-1], "failed")
+    play.end(play.children[-1], 3)
+    for n in range(MOST_RESTARTS):
+        play.save(20 + n)
+    before = len(play.children)
+    play.save(30)
+    assert len(play.children) == before + 1
+
+
+# -- what is said ------------------------------------------------------------------------------------------
+
+
+def about(*queues: str, actions: tuple[str, ...] = ()) -> Report:
+    return {"queues": dict.fromkeys(queues), "actions": list(actions)}
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ({"shop": about("orders", actions=("total",))}, "code only"),
+        (
+            {"shop": about("orders", "returns"), "mail": about("out", actions=("send",))},
+            "+queue shop.returns, +actor mail, -action shop.total",
+        ),
+        ({}, "-actor shop"),
+        (
+            {"shop": about("orders", *(f"queue{n}" for n in range(20)), actions=("total",))},
+            "+queue shop.queue0, +queue shop.queue1, 18 more",
+        ),
+    ],
+)
+def test_a_reload_says_what_is_new(play: Play, said: list[str], after: Report, told: str) -> None:
+    first, before = play.children[0], {"shop": about("orders", actions=("total",))}
+    play.report(first, "imported", "checked", actors=before)
+    play.report(first, "ready")
+    play.save(5)
+    play.report(play.children[1], "imported", "checked", actors=after)
+    play.end(first, 0)
+    play.report(play.children[1], "ready", now=15)
+    assert said == [f"rivet: reloaded in 10.00 s: {told}"] and len(said[0]) <= 80
+
+
+def test_a_reload_that_waits_for_actions_says_so(play: Play, said: list[str]) -> None:
+    play.serve(play.children[0])
+    play.save(5)
+    play.report(play.children[1], "imported", "checked", now=6)
+    play.supervisor.heard(play.children[0], {"finishing": 2}, 7)  # type: ignore[arg-type]
+    assert said == ["rivet: 2 actions run: the new code waits for that, 10 s at most"]
+    play.supervisor.passed(6 + GRACE)
+    assert play.children[0].done[-1] == "leave", "it has that time besides its own"
+
+
 BROKEN = {
     "broken": [
-        {"name": "shop", "key": "a", "location": "charge", "expected": "a step", "found": "a sleep",
+        {"name": "shop", "key": "a", "namespace": "eu", "location": "charge", "expected": "a step", "found": "a sleep",
          "site": "shop.py:7", "status": "diverged", "error": ""},
-        {"name": "old", "key": "b", "site": None, "status": "not_in_registry", "error": "No actor 'old'."},
+        {"name": "old", "key": "b", "namespace": None, "site": None, "status": "not_in_registry",
+         "error": "No actor 'old'."},
     ],
     "count": 5,
     "whole": False,
@@ -396,7 +396,8 @@ def test_workflows_that_the_code_would_break_are_named(play: Play, said: list[st
     second.stage = Stage.STANDING_BY
     play.supervisor.heard(second, {"checked": BROKEN}, 6)  # type: ignore[arg-type]
     assert said[:3] == [
-        "rivet: shop a diverges at 'charge': the code asks for a step, the journal has a sleep (shop.py:7)",
+        "rivet: shop a (namespace eu) diverges at 'charge': the code asks for a step, "
+        "the journal has a sleep (shop.py:7)",
         "rivet: old b can't go on: No actor 'old'.",
         "rivet: and 3 more",
     ]

@@ -16,6 +16,7 @@ from rivetpy.config import DATABASE, find_registry
 from rivetpy.host import Host
 from rivetpy.store import ActorRow
 from rivetpy.store.sqlite import Durability, SqliteStore
+from rivetpy.wire.bodies import QueueSend
 from tests.support.command import Ended, rivet
 
 #: The code the journals are recorded by. Each test changes it.
@@ -83,7 +84,7 @@ async def record(directory: Path) -> None:
     sleeping, _ = await host.get_or_create("default", "order", ("sleeping",))
     ended, _ = await host.get_or_create("default", "short", ())
     await host.get_or_create("default", "plain", ("main",))
-    await host.send(sleeping.id, "orders", 1)
+    await host.send(sleeping.id, "orders", QueueSend(1))
     await until_it_stands(host, (waiting, "sleeping", 5), (sleeping, "sleeping", 7), (ended, "completed", 1))
     await host.stop()
     await store.close()
@@ -252,9 +253,9 @@ def test_an_actor_that_is_gone_from_the_registry() -> None:
 
 
 def test_code_that_waits_for_the_world_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rivetpy.cli import replaying
+    from rivetpy.cli import checking
 
-    monkeypatch.setattr(replaying, "PATIENCE", 0.05)
+    monkeypatch.setattr(checking, "PATIENCE", 0.05)
     change(("    message =", "    import asyncio\n    await asyncio.sleep(1e6)\n    message ="))
     ended = checked("order", "waiting", code=1)
     assert ended.out.startswith("order waiting stuck\n") and "that is no verb" in ended.out

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from rivetpy import ActorOptions, UserError, actor, event, queue
 from rivetpy.host import Host, HostEvent
 from rivetpy.host.connections import Event
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import workflow
 from tests.support.hosting import Client, asleep, make, refused, with_host
 
@@ -94,10 +95,10 @@ def test_permissions_decide_by_connection() -> None:
         anybody = await Client().connect(host, actor_id, None)
         assert await refused(anybody.connection.subscribe("secret")) == "auth.forbidden"
         await (await Client().connect(host, actor_id, {"admin": True})).connection.subscribe("secret")
-        assert await refused(host.send(actor_id, "jobs", 1)) == "auth.forbidden"
-        assert await refused(host.send(actor_id, "jbos", 1)) == "queue.not_declared"
-        await host.send(actor_id, "open", 2)
-        await host.send(actor_id, "jobs", 3, params={"admin": True})
+        assert await refused(host.send(actor_id, "jobs", QueueSend(1))) == "auth.forbidden"
+        assert await refused(host.send(actor_id, "jbos", QueueSend(1))) == "queue.not_declared"
+        await host.send(actor_id, "open", QueueSend(2))
+        await host.send(actor_id, "jobs", QueueSend(3), params={"admin": True})
         await host.call(actor_id, "post", [4])  # the actor itself may always
         assert [message.body[-1] for message in (await host.view(actor_id)).queue] == [2, 3, 4]
 
@@ -141,7 +142,7 @@ def test_a_connections_life_in_order() -> None:
         log.clear()
         assert await refused(host.connect(actor_id, "bad", client.take)) == "user.rejected"
         assert await refused(host.call(actor_id, "me", [], params="bad")) == "user.rejected"
-        assert await refused(host.send(actor_id, "q", 1, params="bad")) == "user.rejected"
+        assert await refused(host.send(actor_id, "q", QueueSend(1), params="bad")) == "user.rejected"
         assert log == [("before", "bad", 0)] * 3
 
     with_host(definition, script)

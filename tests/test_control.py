@@ -10,6 +10,7 @@ import pytest
 
 from rivetpy import RivetError
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import Loop, RollbackError
 from tests.support.counting import broken, counted, note, ran
 from tests.support.flows import reason_of, to_the_end, world_of
@@ -91,10 +92,10 @@ def test_undo_loses_no_message() -> None:
     world = world_of(flow)
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", 1)
+        await host.send(actor_id, "work", QueueSend(1))
         await until(host, actor_id, "sleeping")
         await host.rewind(actor_id)
-        await host.send(actor_id, "work", 2)
+        await host.send(actor_id, "work", QueueSend(2))
         await asyncio.sleep(200)
         await host.undo_rewind(actor_id)  # 1 was open when the rewind came, 2 was received since
         assert [message.id for message in (await host.view(actor_id)).queue] == [1, 2]
@@ -113,8 +114,8 @@ def test_undo_takes_back_messages_that_were_returned() -> None:
     world = world_of(flow)
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", 1)
-        await host.send(actor_id, "work", 2)
+        await host.send(actor_id, "work", QueueSend(1))
+        await host.send(actor_id, "work", QueueSend(2))
         await until(host, actor_id, "sleeping")
         result = await host.rewind(actor_id, "two")
         assert result.returned_messages == 1
@@ -293,7 +294,7 @@ def test_recover_forgets_what_was_done_because_of_the_failure() -> None:
     world = world_of(flow)
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", "told")
+        await host.send(actor_id, "work", QueueSend("told"))
         await until(host, actor_id)
 
     world.live(script)
@@ -368,7 +369,7 @@ def test_cancel_is_for_good_and_rolls_nothing_back() -> None:
         assert (await host.view(actor_id)).workflow.status == "cancelled"  # type: ignore[union-attr]
         with pytest.raises(RivetError, match="cancelled already"):
             await host.cancel(actor_id)
-        await host.send(actor_id, "work", 1)
+        await host.send(actor_id, "work", QueueSend(1))
 
     world.live(script)
     world.live(lambda host, actor: asyncio.sleep(1000))

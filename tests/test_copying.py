@@ -17,6 +17,7 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.host import Host, archive
 from rivetpy.host.archive import Archive
 from rivetpy.store.memory import MemoryStore
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import Loop, workflow
 from tests.support.hosting import make, refused, with_host
 from tests.support.world import until
@@ -75,9 +76,9 @@ async def lived(host: Host) -> str:
     """An actor with something of everything, in the second turn of its loop."""
     actor_id = await make(host, "one", input="given")
     await host.call(actor_id, "fill", [])
-    await host.send(actor_id, "later", "unread", idempotency_key="k1")
+    await host.send(actor_id, "later", QueueSend("unread", idempotency_key="k1"))
     await asyncio.sleep(11)
-    await host.send(actor_id, "work", 1)
+    await host.send(actor_id, "work", QueueSend(1))
     await asyncio.sleep(1)
     return actor_id
 
@@ -97,9 +98,9 @@ def test_a_file_holds_the_whole_life_and_goes_on_elsewhere() -> None:
         assert copy.row.id == archive.unpack(data).id, "the same one: its steps have the keys they had"
         await asyncio.sleep(5e4)
         assert not host.is_awake(copy.row.id) and ran == []
-        await host.send(copy.row.id, "later", "again", idempotency_key="k1")
+        await host.send(copy.row.id, "later", QueueSend("again", idempotency_key="k1"))
         assert await host.call(copy.row.id, "look", []) == [*FILLED[:3], 1]
-        await host.send(copy.row.id, "work", 2)
+        await host.send(copy.row.id, "work", QueueSend(2))
         await asyncio.sleep(1)
         assert ran == ["ring one", "add 2 one"], "what was due in the meantime, once"
         view = await host.view(copy.row.id)
@@ -124,7 +125,7 @@ def test_a_fork_leaves_the_original_and_its_clock_alone() -> None:
         assert ran == ["first one", "add 1 one", "ring one"]
         assert not host.is_awake(copy.row.id)
         assert await host.call(copy.row.id, "look", []) == [*FILLED[:3], 0]
-        await host.send(copy.row.id, "work", 9)
+        await host.send(copy.row.id, "work", QueueSend(9))
         await asyncio.sleep(1)
         assert ran[3:] == ["add 9 two"], "it went on where the original was"
         after = await host.view(actor_id)

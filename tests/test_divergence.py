@@ -10,6 +10,7 @@ import pytest
 from rivetpy import RivetError
 from rivetpy.errors import EncodeError
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import CriticalError, Evicted, Loop, StepError
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import World
@@ -352,7 +353,7 @@ def test_what_went_on_after_an_error_it_caught_fits_its_journal(refused: Any) ->
         await ctx.sleep("nap", 1e6)
 
     async def one_message(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", 1, idempotency_key="1")
+        await host.send(actor_id, "work", QueueSend(1, idempotency_key="1"))
         await asyncio.sleep(10)
 
     world = world_of(flow)

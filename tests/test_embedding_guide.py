@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+
+from rivetpy.testing import Engines
 
 PAGE = Path(__file__).parents[1] / "docs" / "embedding.md"
 
 
-def blocks() -> list[dict[str, Any]]:
-    namespaces = []
+def page() -> dict[str, Any]:
+    """What the blocks define, run in order."""
+    names: dict[str, Any] = {"__name__": "page"}
     for source in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S):
-        namespace: dict[str, Any] = {"__name__": "page"}
-        exec(compile(source, str(PAGE), "exec"), namespace)
-        namespaces.append(namespace)
-    return namespaces
+        exec(compile(source, str(PAGE), "exec"), names)
+    return names
 
 
 def test_the_mounted_engine_answers_under_its_path(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("RIVET_DATA_DIR", str(tmp_path))
-    app = blocks()[0]["app"]
+    app = page()["app"]
     path = "/rivet/gateway/counter/action/add?rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default"
 
     async def ask() -> Any:
@@ -38,5 +40,6 @@ def test_the_mounted_engine_answers_under_its_path(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "journal.db").exists()
 
 
-def test_the_test_of_the_page_passes() -> None:
-    asyncio.run(blocks()[1]["test_the_trial_is_a_month"]())
+@pytest.mark.parametrize("name", [name for name in page() if name.startswith("test_")])
+async def test_the_tests_of_the_page_pass(rivet_engine: Engines, name: str) -> None:
+    await page()[name](rivet_engine)

@@ -130,6 +130,9 @@ def test_errors_of_actions(encoding: str, caplog: pytest.LogCaptureFixture) -> N
             socket.call(10, "slow", "x")
             error = await socket.error()
             assert (error.group, error.code, error.action_id) == ("rivetkit", "internal_error", 10)
+            (record,) = [each for each in caplog.records if each.exc_info]
+            assert (vars(record)["actor"], vars(record)["key"]) == ("room", "main")
+            assert record.getMessage().startswith("action 'slow' failed (ray ")
             socket.call(11, "echo", "still here")
             assert await socket.hear() == ActionResponse(11, ["still here"])
 

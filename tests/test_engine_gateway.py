@@ -73,9 +73,11 @@ def test_errors_of_actions(caplog: pytest.LogCaptureFixture) -> None:
             assert crashed.json()["message"] == "An internal error occurred"
             assert "hunter2" not in crashed.text
             assert "hunter2" in caplog.text
-            assert crashed.headers["x-rivet-ray-id"] in caplog.text
+            (record,) = caplog.records
+            assert (vars(record)["actor"], vars(record)["key"]) == ("counter", "main")
+            assert record.getMessage() == f"action 'crash' failed (ray {crashed.headers['x-rivet-ray-id']})"
 
-    with caplog.at_level(logging.ERROR, "rivetpy.engine"):
+    with caplog.at_level(logging.ERROR, "rivetpy"):
         run(main())
 
 

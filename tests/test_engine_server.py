@@ -23,6 +23,7 @@ from rivetpy.host import Host
 from rivetpy.store.memory import MemoryStore
 from rivetpy.wire.bodies import QueueSend
 from tests.support.actors import registry
+from tests.support.jump import run
 from tests.support.live import Live, listening, live
 
 TARGET = ByKey("counter", ("main",))
@@ -83,6 +84,24 @@ def test_the_grace_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
         assert time.monotonic() - before < 15
         assert action.ended() == "guard.tunnel_response_closed"
     assert not caplog.records
+
+
+def test_an_end_with_nothing_to_wait_for_takes_no_time() -> None:
+    """A reload waits for it. The server's base looks ten times a second whether it is to end."""
+
+    async def life() -> float:
+        stop, started = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        with listening() as sock:
+            app = create_app(Host(registry(), MemoryStore()))
+            serving = asyncio.create_task(serve(app, sock, stop=stop, started=started))
+            await started.wait()
+            before = loop.time()
+            stop.set()
+            await serving
+            return loop.time() - before
+
+    assert run(life()) == 0
 
 
 def test_the_socket_outlives_the_server() -> None:

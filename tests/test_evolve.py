@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import Loop
 from rivetpy.workflow.entries import StepEntry, VersionEntry
 from tests.support.flows import Flow, define, ended, reason_of, to_the_end
@@ -363,7 +364,7 @@ def test_removed_is_nothing_where_nothing_was_and_a_message_it_held_waits_again(
         return message.body
 
     async def send(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", "precious")
+        await host.send(actor_id, "work", QueueSend("precious"))
         await asyncio.sleep(10)
 
     world = World(define(old))

@@ -14,6 +14,7 @@ from rivetpy.host import Host
 from rivetpy.store import ActorRow, Batch
 from rivetpy.store.faulty import FaultyStore
 from rivetpy.store.memory import MemoryStore
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import workflow
 from tests.support.flows import define, to_the_end, world_of
 from tests.support.jump import JumpClock, run
@@ -274,7 +275,7 @@ def test_an_idle_actor_is_put_away_and_woken_by_message_call_and_timer() -> None
         assert host.is_awake(actor_id)
         await asyncio.sleep(30)
         assert not host.is_awake(actor_id)
-        await host.send(actor_id, "work", "woken")
+        await host.send(actor_id, "work", QueueSend("woken"))
         await asyncio.sleep(100)
         assert not host.is_awake(actor_id)
         await until(host, actor_id, "completed", seconds=2000)
@@ -324,7 +325,7 @@ def test_many_sleeping_actors_wake_when_due_and_cost_nothing_before() -> None:
     async def script(host: Host) -> None:
         rows = [(await host.get_or_create("default", "a", (str(i),)))[0] for i in range(300)]
         await asyncio.sleep(500)
-        assert not any(host.is_awake(row.id) for row in rows) and host._awake == {} == host._idle
+        assert not any(host.is_awake(row.id) for row in rows) and host._awake == {} == host._idle._timers
         await asyncio.sleep(600)
         statuses = {(await host.view(row.id)).workflow.status for row in rows}  # type: ignore[union-attr]
         assert statuses == {"completed"}
@@ -355,7 +356,7 @@ def test_everything_goes_on_by_itself_after_a_restart() -> None:
             world = world_of(flow)
 
             async def script(host: Host, actor_id: str) -> None:
-                await host.send(actor_id, "work", 1)
+                await host.send(actor_id, "work", QueueSend(1))
                 await asyncio.sleep(1)
 
             world.live(script, clean=clean)
@@ -425,8 +426,8 @@ def test_a_refused_send_is_an_error_to_the_sender() -> None:
         assert isinstance(store, FaultyStore)
         store.refuse = {store.commits + 1}
         with pytest.raises(RivetError, match="disk is full"):
-            await host.send(actor_id, "work", 1)
-        await host.send(actor_id, "work", 2)
+            await host.send(actor_id, "work", QueueSend(1))
+        await host.send(actor_id, "work", QueueSend(2))
 
     world.live(script)
     assert len(world.view().queue) == 1
@@ -467,7 +468,7 @@ def test_a_sender_that_waits_is_told_when_the_engine_stops() -> None:
     world = World(define(nap))
 
     async def script(host: Host, actor_id: str) -> str:
-        waiting = asyncio.ensure_future(host.send(actor_id, "work", 1, wait=True))
+        waiting = asyncio.ensure_future(host.send(actor_id, "work", QueueSend(1, wait=True)))
         await asyncio.sleep(1)
         await host.stop()
         with pytest.raises(RivetError) as caught:

@@ -18,6 +18,7 @@ from rivetpy.host import Host
 from rivetpy.store import Batch
 from rivetpy.store.memory import MemoryStore
 from rivetpy.store.trouble import refused
+from rivetpy.wire.bodies import QueueSend
 from tests.support.flows import define, ended, reason_of
 from tests.support.hosting import with_host
 from tests.support.jump import JumpClock, run
@@ -82,7 +83,7 @@ def test_a_workflow_that_got_its_message_while_it_was_put_away_comes_back() -> N
 
     async def script(host: Host, actor_id: str) -> str:
         await until(host, actor_id, "sleeping")
-        await host.send(actor_id, "work", 1)
+        await host.send(actor_id, "work", QueueSend(1))
         await host.sleep(actor_id)
         await asyncio.sleep(5)
         return str((await host.view(actor_id)).workflow.status)  # type: ignore[union-attr]
@@ -94,7 +95,7 @@ def test_a_message_on_its_way_while_its_actor_is_put_away_wakes_it() -> None:
     async def script(host: Host, store: SlowStore) -> str:
         row, _ = await host.get_or_create("default", "a", ("k",))
         await until(host, row.id, "sleeping")
-        await asyncio.gather(begin_and_leave(host.send(row.id, "work", 1)), asleep(host, row.id))
+        await asyncio.gather(begin_and_leave(host.send(row.id, "work", QueueSend(1))), asleep(host, row.id))
         await asyncio.sleep(20)
         return str((await host.view(row.id)).workflow.status)  # type: ignore[union-attr]
 
@@ -112,9 +113,9 @@ def test_a_sender_that_leaves_does_not_take_its_message_back() -> None:
     async def script(host: Host, store: SlowStore) -> str:
         row, _ = await host.get_or_create("default", "a", ("k",))
         await until(host, row.id, "sleeping")
-        await begin_and_leave(host.send(row.id, "work", 1, wait=True, idempotency_key="once"))
+        await begin_and_leave(host.send(row.id, "work", QueueSend(1, wait=True, idempotency_key="once")))
         async with asyncio.timeout(10):
-            await host.send(row.id, "work", 1, idempotency_key="once")
+            await host.send(row.id, "work", QueueSend(1, idempotency_key="once"))
         await until(host, row.id, seconds=20)
         return str((await host.view(row.id)).state)
 
@@ -175,7 +176,7 @@ def test_senders_with_one_key_fail_together() -> None:
         await until(host, row.id, "sleeping")
         store.failing = True
         async with asyncio.timeout(50):
-            sends = (host.send(row.id, "work", 1, idempotency_key="once") for _ in range(3))
+            sends = (host.send(row.id, "work", QueueSend(1, idempotency_key="once")) for _ in range(3))
             results = await asyncio.gather(*sends, return_exceptions=True)
         assert [type(result) for result in results] == [StoreError] * 3
 
@@ -266,7 +267,7 @@ def test_a_body_is_over_before_the_next_instance_runs_it_again() -> None:
         await asyncio.sleep(2)
         store.failing = True
         with pytest.raises(StoreError):
-            await host.send(row.id, "work", 1)
+            await host.send(row.id, "work", QueueSend(1))
         store.failing = False
         await until(host, row.id)
         assert most == 1
@@ -342,7 +343,7 @@ def test_a_completion_in_finally_waits_for_the_pass_that_comes_there(always_repl
 
     async def script(host: Host, actor_id: str) -> None:
         await until(host, actor_id, "sleeping")
-        sent = await host.send(actor_id, "work", 1, wait=True, timeout=100)
+        sent = await host.send(actor_id, "work", QueueSend(1, wait=True, timeout=100))
         assert (sent.status, sent.response) == ("completed", "done")
 
     world.live(script)
@@ -463,13 +464,15 @@ def test_a_client_learns_that_the_disk_is_full() -> None:
 def test_who_waits_for_a_message_that_is_dropped_is_told_and_may_send_it_again() -> None:
     async def script(host: Host) -> None:
         row, _ = await host.get_or_create("default", "a", ("k",))
-        sending = asyncio.create_task(host.send(row.id, "jobs", 1, wait=True, idempotency_key="once"))
+        sending = asyncio.create_task(
+            host.send(row.id, "jobs", QueueSend(1, wait=True, idempotency_key="once"))
+        )
         await asyncio.sleep(1)
         assert await host.drop_messages(row.id, None) == 1
         with pytest.raises(RivetError, match="removed from queue 'jobs'") as dropped:
             await sending
         assert (dropped.value.code, dropped.value.status) == ("dropped", 410)
-        assert (await host.send(row.id, "jobs", 1, idempotency_key="once")).status == "completed"
+        assert (await host.send(row.id, "jobs", QueueSend(1, idempotency_key="once"))).status == "completed"
         assert len((await host.view(row.id)).queue) == 1
 
     with_host(actor(queues={"jobs": queue()}), script)

@@ -128,7 +128,9 @@ def test_every_module_says_what_it_is_for() -> None:
     assert not silent, f"no docstring: {silent}"
 
 
-@pytest.mark.parametrize("name", ["rivetpy", "rivetpy.workflow", "rivetpy.client", "rivetpy.host"])
+@pytest.mark.parametrize(
+    "name", ["rivetpy", "rivetpy.workflow", "rivetpy.client", "rivetpy.host", "rivetpy.testing"]
+)
 def test_all_lists_exactly_the_public_names(name: str) -> None:
     """What a package defines, what it takes over from its own modules, and what it loads lazily."""
     module = importlib.import_module(name)
@@ -192,7 +194,11 @@ def pyproject() -> dict[str, Any]:
 
 
 #: What is used only where it is there already, and why it is.
-BROUGHT_ALONG = {"uvloop": "by uvicorn[standard]", "msgspec": "by users whose state is a struct"}
+BROUGHT_ALONG = {
+    "uvloop": "by uvicorn[standard]",
+    "msgspec": "by users whose state is a struct",
+    "pytest": "by users whose tests use the plugin",
+}
 
 
 @pytest.mark.parametrize(

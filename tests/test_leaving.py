@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from rivetpy import ActorOptions, actor
+from rivetpy.actors import ActorDefinition
+from rivetpy.cli.launch import ACTION_GRACE, Report
+from rivetpy.cli.leaving import let_actions_end
 from rivetpy.host import Host, HostEvent
 from rivetpy.store.memory import MemoryStore
 from tests.support.hosting import asleep, make, refused, with_host
@@ -245,3 +248,52 @@ def test_calls_come_through_while_the_actor_goes_to_sleep_again_and_again() -> N
         assert answers == list(range(1, 101))
 
     with_host(actor(state={"n": 0}, on_sleep=on_sleep, actions={"add": add}), script)
+
+
+# -- a reload lets actions end --------------------------------------------------------------------------------
+
+
+def slow_actor() -> ActorDefinition:
+    async def act(c: Any, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    return actor(actions={"act": act})
+
+
+def test_an_engine_that_leaves_lets_the_actions_end_that_run() -> None:
+    async def script(host: Host) -> tuple[float, list[Report]]:
+        actor_id, told = await make(host), list[Report]()
+        running = [asyncio.create_task(host.call(actor_id, "act", [seconds])) for seconds in (0.1, 4)]
+        await asyncio.sleep(0.01)
+        leaving = asyncio.create_task(let_actions_end(host, told.append))
+        await asyncio.sleep(1)
+        later = asyncio.create_task(host.call(actor_id, "act", [100]))  # served, and not waited for
+        await leaving
+        assert all(each.done() for each in running) and not later.done()
+        later.cancel()
+        return asyncio.get_running_loop().time(), told
+
+    ended, told = with_host(slow_actor(), script)
+    assert 4 <= ended < 4.1 and told == [{"finishing": 1}]
+
+
+def test_an_action_that_takes_too_long_holds_it_up_for_a_bounded_time() -> None:
+    async def script(host: Host) -> float:
+        actor_id = await make(host)
+        action = asyncio.create_task(host.call(actor_id, "act", [1e6]))
+        await asyncio.sleep(0.01)
+        await let_actions_end(host, lambda report: None)
+        action.cancel()
+        return asyncio.get_running_loop().time()
+
+    assert ACTION_GRACE <= with_host(slow_actor(), script) < ACTION_GRACE + 0.1
+
+
+def test_without_actions_it_leaves_at_once() -> None:
+    async def script(host: Host) -> float:
+        await host.call(await make(host), "act", [0])
+        began = asyncio.get_running_loop().time()
+        await let_actions_end(host, lambda report: pytest.fail("nobody waits"))
+        return asyncio.get_running_loop().time() - began
+
+    assert with_host(slow_actor(), script) == 0

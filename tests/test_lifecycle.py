@@ -11,6 +11,7 @@ from rivetpy import UserError, actor, queue
 from rivetpy.host import Host, HostEvent
 from rivetpy.store import Listing
 from rivetpy.store.memory import MemoryStore
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import workflow
 from tests.support.flows import to_the_end, world_of
 from tests.support.hosting import make, refused, with_host
@@ -256,7 +257,7 @@ def test_on_state_change_sees_every_durable_change_before_the_answer() -> None:
         for by in (1, 0, 2):
             await host.call(actor_id, "add", [by])
         assert seen == [1, 3]
-        await host.send(actor_id, "go", 1)
+        await host.send(actor_id, "go", QueueSend(1))
         await asyncio.sleep(1)
         await host.set_state(actor_id, {"n": 7, "changes": 0})
         assert seen == [1, 3, 103, 7]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import Loop
 from rivetpy.workflow.entries import LoopEntry
 from tests.support.flows import ended, reason_of, to_the_end, world_of
@@ -170,7 +171,7 @@ def test_a_busy_counter_pays_two_commits_a_message() -> None:
 
     async def script(host: Any, actor: str) -> None:
         for body in [*range(49), "end"]:
-            await host.send(actor, "work", body)
+            await host.send(actor, "work", QueueSend(body))
         await to_the_end(host, actor)
 
     world.live(script)

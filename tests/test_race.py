@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import CriticalError, RaceError
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import World, plain, until
@@ -213,7 +214,7 @@ def test_messages_that_losers_held_can_be_received_again(loser: Any, always_repl
         return [winner, message.body, message.id]
 
     async def script(host: Host, actor_id: str) -> Any:
-        return (await host.send(actor_id, "work", "precious", wait=True)).response
+        return (await host.send(actor_id, "work", QueueSend("precious", wait=True))).response
 
     world = world_of(flow, always_replay=always_replay)
     assert world.live(script) == "answer"
@@ -231,7 +232,7 @@ def test_a_loser_does_not_take_back_what_it_completed() -> None:
         return [m.body for m in await ctx.queue.next_batch("rest", timeout=10)]
 
     async def script(host: Host, actor_id: str) -> Any:
-        assert (await host.send(actor_id, "work", 1, wait=True)).response == "done"
+        assert (await host.send(actor_id, "work", QueueSend(1, wait=True))).response == "done"
         await until(host, actor_id)
 
     world = world_of(flow)
@@ -362,8 +363,8 @@ def test_a_message_of_a_loser_waits_again_unless_a_step_followed_it(always_repla
         return [message.body for message in await ctx.queue.next_batch("rest", count=9, timeout=10)]
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", "unused")
-        await host.send(actor_id, "control", "used")
+        await host.send(actor_id, "work", QueueSend("unused"))
+        await host.send(actor_id, "control", QueueSend("used"))
         await until(host, actor_id)
 
     world = world_of(flow, always_replay=always_replay)
@@ -423,7 +424,7 @@ def test_a_message_that_comes_in_the_moment_of_losing_is_not_lost(
             await asyncio.sleep(5)
             for _ in range(ticks):
                 await asyncio.sleep(0)
-            sent = await host.send(actor_id, "work", "precious", wait=completable, timeout=1)
+            sent = await host.send(actor_id, "work", QueueSend("precious", wait=completable, timeout=1))
             handled.extend(["precious"] if completable and sent.status == "completed" else [])
             await until(host, actor_id)
 

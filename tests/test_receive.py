@@ -9,7 +9,8 @@ import pytest
 
 from rivetpy import RivetError
 from rivetpy.host import Host
-from rivetpy.workflow import Loop
+from rivetpy.wire.bodies import WAITING_KEY, QueueSend
+from rivetpy.workflow import Loop, layout
 from tests.support.flows import define, ended, reason_of, to_the_end, world_of
 from tests.support.world import Died, World, until
 
@@ -17,7 +18,7 @@ from tests.support.world import Died, World, until
 def sends(*bodies: Any, queue: str = "work") -> Any:
     async def script(host: Host, actor_id: str) -> None:
         for number, body in enumerate(bodies):
-            await host.send(actor_id, queue, body, idempotency_key=f"{queue}{number}")
+            await host.send(actor_id, queue, QueueSend(body, idempotency_key=f"{queue}{number}"))
         await until(host, actor_id)
 
     return script
@@ -34,7 +35,7 @@ def test_messages_come_in_order_of_arrival_over_the_named_queues() -> None:
 
     async def script(host: Host, actor_id: str) -> None:
         for queue, body in [("work", 1), ("control", 2), ("control", 3), ("work", 4)]:
-            await host.send(actor_id, queue, body)
+            await host.send(actor_id, queue, QueueSend(body))
         await until(host, actor_id)
 
     world.live(script)
@@ -82,7 +83,7 @@ def test_a_timeout_is_recorded_and_later_messages_are_delivered_later() -> None:
 
     async def script(host: Host, actor_id: str) -> None:
         await asyncio.sleep(20)
-        await host.send(actor_id, "work", "late")
+        await host.send(actor_id, "work", QueueSend("late"))
 
     world.live(script, clean=False)
     world.live(to_the_end)
@@ -155,7 +156,7 @@ def test_completing_answers_the_waiting_sender_and_empties_the_queue() -> None:
         await message.complete({"double": message.body * 2})
 
     world = world_of(flow)
-    result = world.live(lambda host, actor: host.send(actor, "work", 21, wait=True))
+    result = world.live(lambda host, actor: host.send(actor, "work", QueueSend(21, wait=True)))
     assert (result.status, result.response) == ("completed", {"double": 42})
     assert world.view().queue == ()
 
@@ -175,7 +176,7 @@ def test_an_uncompleted_message_is_handed_out_again_with_the_same_id() -> None:
     world = world_of(flow)
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", 1)
+        await host.send(actor_id, "work", QueueSend(1))
         await asyncio.sleep(1)
 
     world.live(script, clean=False)
@@ -194,7 +195,7 @@ def test_a_message_handed_out_is_out_of_reach_of_other_waits_and_of_dropping() -
     world = world_of(flow)
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", "held")
+        await host.send(actor_id, "work", QueueSend("held"))
         await asyncio.sleep(1)
         assert await host.drop_messages(actor_id, None) == 0
         await until(host, actor_id)
@@ -245,7 +246,7 @@ def test_a_response_that_cannot_be_stored_changes_nothing() -> None:
         await message.complete("good")
 
     world = world_of(flow)
-    result = world.live(lambda host, actor: host.send(actor, "work", 1, wait=True))
+    result = world.live(lambda host, actor: host.send(actor, "work", QueueSend(1, wait=True)))
     assert result.response == "good"
 
 
@@ -265,21 +266,27 @@ def refused(script: Any, **options: Any) -> RivetError:
 
 
 def test_a_send_that_is_refused_stores_nothing() -> None:
-    assert refused(lambda host, actor: host.send(actor, "wrok", 1)).code == "not_declared"
-    assert "'work'" in refused(lambda host, actor: host.send(actor, "wrok", 1)).message
-    assert refused(lambda host, actor: host.send(actor, "work", "x" * 70_000)).code == "message_too_large"
-    assert refused(lambda host, actor: host.send(actor, "work", float("nan"))).code == "value_not_encodable"
+    assert refused(lambda host, actor: host.send(actor, "wrok", QueueSend(1))).code == "not_declared"
+    assert "'work'" in refused(lambda host, actor: host.send(actor, "wrok", QueueSend(1))).message
+    assert (
+        refused(lambda host, actor: host.send(actor, "work", QueueSend("x" * 70_000))).code
+        == "message_too_large"
+    )
+    assert (
+        refused(lambda host, actor: host.send(actor, "work", QueueSend(float("nan")))).code
+        == "value_not_encodable"
+    )
 
     async def too_many(host: Host, actor: str) -> None:
         for _ in range(4):
-            await host.send(actor, "work", 1)
+            await host.send(actor, "work", QueueSend(1))
 
     assert refused(too_many, max_queue_size=3).code == "full"
 
 
 def test_a_waiting_send_times_out_and_the_message_stays() -> None:
     world = World(define(waiting_for_nothing))
-    result = world.live(lambda host, actor: host.send(actor, "work", 1, wait=True, timeout=3))
+    result = world.live(lambda host, actor: host.send(actor, "work", QueueSend(1, wait=True, timeout=3)))
     assert (result.status, len(world.view().queue)) == ("timedOut", 1)
 
 
@@ -295,17 +302,53 @@ def test_an_idempotency_key_sends_once_and_answers_the_same() -> None:
     world = world_of(flow)
 
     async def script(host: Host, actor: str) -> list[Any]:
-        keyed = [host.send(actor, "work", "x", wait=True, idempotency_key="k") for _ in range(3)]
+        keyed = [host.send(actor, "work", QueueSend("x", wait=True, idempotency_key="k")) for _ in range(3)]
         answers = [result.response for result in await asyncio.gather(*keyed)]
-        other = await host.send(actor, "work", "y", wait=True, idempotency_key="other")
+        other = await host.send(actor, "work", QueueSend("y", wait=True, idempotency_key="other"))
         return [*answers, other.response]
 
     assert world.live(script, clean=False) == [1, 1, 1, 2]
-    again = world.live(lambda host, actor: host.send(actor, "work", "x", wait=True, idempotency_key="k"))
+    again = world.live(
+        lambda host, actor: host.send(actor, "work", QueueSend("x", wait=True, idempotency_key="k"))
+    )
     assert again.response == 1
     world.time += 25 * 3600
-    later = world.live(lambda host, actor: host.send(actor, "work", "x", wait=True, idempotency_key="k"))
+    later = world.live(
+        lambda host, actor: host.send(actor, "work", QueueSend("x", wait=True, idempotency_key="k"))
+    )
     assert later.response == 3
+
+
+def test_a_key_that_a_client_gave_by_itself_is_kept_until_that_client_has_given_up() -> None:
+    async def flow(ctx: Any) -> None:
+        async def answer(loop: Any, n: int) -> Any:
+            message = await loop.queue.next("w", completable=True)
+            await message.complete(n)
+            return Loop.continue_(n + 1)
+
+        await ctx.loop("l", answer, state=1)
+
+    world = world_of(flow)
+
+    def send(number: int) -> Any:
+        message = QueueSend("x", wait=True, idempotency_key=f"{WAITING_KEY}{number}")
+        return world.live(lambda host, actor: host.send(actor, "work", message), clean=False).response
+
+    def kept() -> int:
+        return sum(key.startswith(layout.IDEMPOTENCY) for key, _ in world.rows())
+
+    assert [send(1), send(2), send(1)] == [1, 2, 1]
+    world.time += 3600  # nobody is there meanwhile, so nobody could come back
+    assert [send(1), send(3), kept()] == [1, 3, 3]
+
+    async def long(host: Host, actor: str) -> None:
+        for number in range(100, 110):
+            message = QueueSend("x", wait=True, idempotency_key=f"{WAITING_KEY}{number}")
+            await host.send(actor, "work", message)
+            await asyncio.sleep(100)
+
+    world.live(long, clean=False)
+    assert kept() <= 5, "of sixteen minutes the last six"
 
 
 def test_message_ids_are_never_used_again() -> None:
@@ -314,7 +357,7 @@ def test_message_ids_are_never_used_again() -> None:
 
     world = world_of(flow)
     for _ in range(2):
-        world.live(lambda host, actor: host.send(actor, "work", 1), clean=False)
-    world.live(lambda host, actor: host.send(actor, "work", 1))
+        world.live(lambda host, actor: host.send(actor, "work", QueueSend(1)), clean=False)
+    world.live(lambda host, actor: host.send(actor, "work", QueueSend(1)))
     world.live(to_the_end)
     assert world.view().workflow.output == ["1", "2", "3"]

@@ -20,6 +20,7 @@ from rivetpy.client import create_client
 from rivetpy.host import Host
 from rivetpy.store import Listing
 from rivetpy.store.faulty import Died
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import workflow
 from tests.support.engine import EXAMPLES
 from tests.support.jump import EPOCH
@@ -60,7 +61,7 @@ def said_sends(module: ModuleType) -> list[tuple[str, Any]]:
 
 async def send_all(host: Host, actor: str, sends: list[tuple[str, Any]]) -> None:
     for queue, body in sends:
-        await host.send(actor, queue, body)
+        await host.send(actor, queue, QueueSend(body))
 
 
 def ended(module: ModuleType, sends: list[tuple[str, Any]]) -> World:
@@ -116,7 +117,7 @@ def test_a_question_is_answered_and_a_bad_one_does_no_harm() -> None:
 
     async def script(host: Host, actor: str) -> list[Any]:
         bodies = [question, {"net": -1}, None, question]
-        return [(await host.send(actor, queue, body, wait=True)).response for body in bodies]
+        return [(await host.send(actor, queue, QueueSend(body, wait=True))).response for body in bodies]
 
     world = World(actor_of(module))
     refused = {"error": "net is a number of cents above 0"}
@@ -367,7 +368,7 @@ def test_dying_at_any_commit_changes_no_result(name: str) -> None:
 
     async def life(host: Host, actor: str) -> None:
         for number, (queue, body) in enumerate(sends):
-            await host.send(actor, queue, body, idempotency_key=f"{number}")
+            await host.send(actor, queue, QueueSend(body, idempotency_key=f"{number}"))
         await asyncio.sleep(10 * DAY)
 
     whole = World(actor_of(module))

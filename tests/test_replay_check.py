@@ -9,6 +9,7 @@ import pytest
 
 from rivetpy.host import Host
 from rivetpy.host.replay import Fit, check_replay
+from rivetpy.wire.bodies import QueueSend
 from tests.support.counting import broken, counted, counting, five_messages, note, ran
 from tests.support.flows import define, to_the_end, world_of
 from tests.support.jump import run
@@ -74,7 +75,7 @@ def test_the_replay_check_finds_what_would_diverge_and_touches_nothing(
     world = world_of(napping)
 
     async def script(host: Host, actor_id: str) -> None:
-        await host.send(actor_id, "work", 1)
+        await host.send(actor_id, "work", QueueSend(1))
         await until(host, actor_id, "sleeping")
         await asyncio.sleep(5)
 

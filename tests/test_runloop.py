@@ -10,6 +10,7 @@ import pytest
 from rivetpy import ActorOptions, actor, queue
 from rivetpy.host import Host, HostEvent
 from rivetpy.store.memory import MemoryStore
+from rivetpy.wire.bodies import QueueSend
 from tests.support.hosting import asleep, make, refused, with_host
 
 
@@ -28,14 +29,14 @@ def test_a_loop_gets_every_message_in_order_and_what_it_did_is_stored() -> None:
     async def script(host: Host) -> None:
         actor_id = await make(host)
         for number in range(5):
-            await host.send(actor_id, "work", number)
+            await host.send(actor_id, "work", QueueSend(number))
         await asyncio.sleep(1)
 
     with_host(looping(keep), script, store, clean=False)
 
     async def again(host: Host) -> Any:
         actor_id = await make(host)
-        await host.send(actor_id, "control", 5)
+        await host.send(actor_id, "control", QueueSend(5))
         await asyncio.sleep(1)
         return (await host.view(actor_id)).state
 
@@ -52,7 +53,7 @@ def test_it_sleeps_while_it_waits_and_a_message_wakes_it() -> None:
     async def script(host: Host) -> None:
         actor_id = await make(host)
         await asleep(host, actor_id)
-        await host.send(actor_id, "work", "up")
+        await host.send(actor_id, "work", QueueSend("up"))
         await asyncio.sleep(1)
         assert (await host.view(actor_id)).state == {"got": ["up"]}
         assert len(begun) == 2
@@ -88,9 +89,9 @@ def test_next_narrows_and_times_out() -> None:
 
     async def script(host: Host) -> None:
         actor_id = await make(host)
-        await host.send(actor_id, "work", 1)
-        await host.send(actor_id, "work", 2)
-        await host.send(actor_id, "control", 3)
+        await host.send(actor_id, "work", QueueSend(1))
+        await host.send(actor_id, "work", QueueSend(2))
+        await host.send(actor_id, "control", QueueSend(3))
         await asyncio.sleep(20)
         assert (await host.view(actor_id)).state == {"got": ["control", [1, 2], [], None, "No message cam"]}
 
@@ -126,13 +127,13 @@ def test_a_completable_message_is_answered_or_comes_again() -> None:
             await message.complete(message.body * 2)
 
     async def begin(host: Host) -> None:
-        await host.send(await make(host), "work", 20, idempotency_key="k")
+        await host.send(await make(host), "work", QueueSend(20, idempotency_key="k"))
         await asyncio.sleep(1)
 
     with_host(looping(forget), begin, store, clean=False)
 
     async def finish(host: Host) -> Any:
-        return await host.send(await make(host), "work", 20, idempotency_key="k", wait=True)
+        return await host.send(await make(host), "work", QueueSend(20, idempotency_key="k", wait=True))
 
     assert with_host(looping(double), finish, store).response == 40
 
@@ -151,8 +152,8 @@ def test_mistakes_with_messages_are_named() -> None:
 
     async def script(host: Host) -> None:
         actor_id = await make(host)
-        await host.send(actor_id, "work", 1)
-        await host.send(actor_id, "work", 2)
+        await host.send(actor_id, "work", QueueSend(1))
+        await host.send(actor_id, "work", QueueSend(2))
         await asyncio.sleep(1)
 
     with_host(looping(run), script)
@@ -176,11 +177,11 @@ def test_a_loop_that_fails_is_reported_and_its_message_comes_again_at_the_next_w
 
     async def script(host: Host) -> None:
         actor_id = await make(host)
-        await host.send(actor_id, "work", 1)
+        await host.send(actor_id, "work", QueueSend(1))
         await asyncio.sleep(1)
         assert len((await host.view(actor_id)).queue) == 1
         await host.sleep(actor_id)
-        await host.send(actor_id, "work", 2)
+        await host.send(actor_id, "work", QueueSend(2))
         await asyncio.sleep(1)
         assert len((await host.view(actor_id)).queue) == 1
 

@@ -14,6 +14,7 @@ from rivetpy.host import Host
 from rivetpy.store import Batch
 from rivetpy.store.memory import MemoryStore
 from rivetpy.store.refusals import Refusals
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import layout, workflow
 from tests.support.jump import JumpClock, run
 from tests.support.world import until
@@ -92,7 +93,7 @@ def test_a_message_waits_for_one_sync() -> None:
 
     async def script(host: Host, actor_id: str, disk: Disk) -> float:
         begin = now()
-        await asyncio.gather(*(host.send(actor_id, "work", 1) for _ in range(100)))
+        await asyncio.gather(*(host.send(actor_id, "work", QueueSend(1)) for _ in range(100)))
         while (await host.view(actor_id)).state["n"] < 100:
             await asyncio.sleep(0.5)
         return now() - begin
@@ -159,7 +160,7 @@ def test_a_record_that_is_refused_takes_along_what_came_behind_it(refused: str) 
 
     async def script(host: Host, actor_id: str, disk: Disk) -> Any:
         disk.refused = layout.entry_key(refused)
-        await host.send(actor_id, "work", "one")
+        await host.send(actor_id, "work", QueueSend("one"))
         await asyncio.sleep(6)
         assert bodies == [] and not recorded(disk, "next")
         disk.refused = None

@@ -14,20 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rivetpy import __version__
-from rivetpy.cli.engine_api import EngineApi
-from rivetpy.cli.listening import owner_of
+from rivetpy.cli.engine_api import EngineApi, introduced
+from rivetpy.cli.listening import free_after, owner_of
 from rivetpy.cli.offline import Offline
 from rivetpy.cli.problems import Problem
-from rivetpy.client.endpoint import find_endpoint
-from rivetpy.config import ACTOR_FILES, DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place
+from rivetpy.cli.source import is_ours
+from rivetpy.client.endpoint import Endpoint, find_endpoint
+from rivetpy.config import ACTOR_FILES, DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place, url_of
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.host.archive import check_rows
 from rivetpy.host.files import problem_of
 from rivetpy.identity import format_key
 from rivetpy.store import ActorRow, Pairs
-from rivetpy.store.database import open_reader
+from rivetpy.store.database import open_reader, read_tail
 from rivetpy.store.lock import probe, read_owner
-from rivetpy.store.trouble import trouble
+from rivetpy.store.trouble import damaged_log, trouble
 
 #: Free bytes below which a disk is nearly, or as good as, full.
 LITTLE, NONE = 1 << 30, 100 << 20
@@ -90,35 +91,51 @@ def _registry(patient: Patient) -> Iterator[Finding]:
 
 
 def _engine(patient: Patient) -> Iterator[Finding]:
-    url = patient.place.endpoint or f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
-    endpoint = find_endpoint(url)
-    if not _answers(endpoint.host, endpoint.port):
-        named = patient.place.endpoint_named
-        todo = f"nothing answers at {endpoint.url}; correct it, or start one there" if named else "rivet dev"
-        yield Finding("engine", Verdict.BAD if named else Verdict.OK, "none is running", todo)
+    """The engine that is meant, and who is at the default port, which it may be."""
+    place, default = patient.place, find_endpoint(f"http://{DEFAULT_HOST}:{DEFAULT_PORT}")
+    taken = _answers(DEFAULT_HOST, DEFAULT_PORT)
+    about = introduced(default) if taken else None
+    ours = about is not None and is_ours(about.get("registry"), place)
+    yield _meant(default if ours and place.endpoint is None else None, place)
+    if not taken:
+        yield Finding("port", Verdict.OK, f"{DEFAULT_PORT} is free")
         return
+    who = (
+        f"the rivet engine of {about.get('registry')}"
+        if about and about.get("registry")
+        else "a rivet engine"
+    )
+    text = f"{DEFAULT_PORT} is taken by {owner_of(DEFAULT_PORT)}, {who if about is not None else 'no rivet engine'}"
+    if ours or place.endpoint is not None:
+        yield Finding("port", Verdict.OK, text)
+        return
+    verdict = Verdict.BAD if about is None else Verdict.WARN
+    yield Finding(
+        "port", verdict, text, f"stop that, or use another: rivet dev --port {free_after(DEFAULT_PORT)}"
+    )
+
+
+def _meant(guessed: Endpoint | None, place: Place) -> Finding:
+    """How the engine is that is named, on record, or rightly guessed."""
+    endpoint = guessed if place.endpoint is None else find_endpoint(place.endpoint)
+    if endpoint is None or not _answers(endpoint.host, endpoint.port):
+        if endpoint is None or not place.endpoint_named:
+            return Finding("engine", Verdict.OK, "none is running here", "rivet dev")
+        todo = f"nothing answers at {endpoint.url}; correct it, or start one there"
+        return Finding("engine", Verdict.BAD, "none is running", todo)
     try:
         with contextlib.closing(EngineApi(endpoint)) as engine:
             theirs = engine.metadata().get("version")
     except (RivetError, Problem) as error:
-        yield Finding("engine", Verdict.BAD, str(error), _port_is(endpoint.port))
-        return
+        return Finding("engine", Verdict.BAD, str(error), _port_is(endpoint.port))
     if theirs == __version__:
-        yield Finding("engine", Verdict.OK, f"rivet {theirs} answers at {endpoint.url}")
-    else:
-        text = f"rivet {theirs} answers at {endpoint.url}, this command is rivet {__version__}"
-        yield Finding("engine", Verdict.WARN, text, "restart rivet dev, so that both are the same")
-
-
-def _port(patient: Patient) -> Iterator[Finding]:
-    if _answers(DEFAULT_HOST, DEFAULT_PORT):
-        yield Finding("port", Verdict.OK, f"{DEFAULT_PORT} is taken by {owner_of(DEFAULT_PORT)}")
-    else:
-        yield Finding("port", Verdict.OK, f"{DEFAULT_PORT} is free")
+        return Finding("engine", Verdict.OK, f"rivet {theirs} answers at {endpoint.url}")
+    text = f"rivet {theirs} answers at {endpoint.url}, this command is rivet {__version__}"
+    return Finding("engine", Verdict.WARN, text, "restart rivet dev, so that both are the same")
 
 
 def _port_is(port: int) -> str:
-    return f"port {port} is taken by {owner_of(port)}; stop that, or use another one: rivet dev --port N"
+    return f"port {port} is taken by {owner_of(port)}; stop that, or name another address: --endpoint URL"
 
 
 def _answers(host: str, port: int) -> bool:
@@ -160,7 +177,8 @@ def _lock(patient: Patient) -> Iterator[Finding]:
         return
     where = f", listening on port {owner.port}" if owner.port else ""
     text = f"process {owner.pid} holds the data directory since {owner.since}{where}"
-    if owner.port and not _answers(DEFAULT_HOST, owner.port):
+    at = find_endpoint(url_of(owner.host, owner.port)) if owner.port else None
+    if at is not None and not _answers(at.host, at.port):
         yield Finding(
             "lock", Verdict.WARN, f"{text}, and does not answer", f"if it is stuck: kill {owner.pid}"
         )
@@ -186,6 +204,30 @@ def _database(patient: Patient) -> Iterator[Finding]:
     else:
         size = path.stat().st_size / (1 << 20)
         yield Finding("database", Verdict.OK, f"{path.name} is sound, {size:.1f} MiB, {journal}")
+
+
+def _log(patient: Patient) -> Iterator[Finding]:
+    """Whether commits behind damage in the log would be dropped; an engine that runs looked when it started."""
+    path = patient.database
+    if path is None or _held(path.parent):
+        return
+    try:
+        tail = read_tail(path)
+    except (OSError, sqlite3.Error):
+        return  # that was said of the database
+    if tail is not None and tail.damaged:
+        if not _held(path.parent):  # else an engine started meanwhile, and writes
+            yield Finding("log", Verdict.BAD, damaged_log(tail).message)
+    else:
+        torn = "whole but for a commit that was cut off, of which nobody was told that it is done"
+        yield Finding("log", Verdict.OK, "whole" if tail is None else torn)
+
+
+def _held(directory: Path) -> bool:
+    try:
+        return read_owner(directory) is not None
+    except StoreError:
+        return True
 
 
 def _journals(patient: Patient) -> Iterator[Finding]:
@@ -221,4 +263,4 @@ def _problem_of(database: Path, row: ActorRow, rows: Pairs) -> str | None:
     return problem_of(database) if database.is_file() else None
 
 
-CHECKS: tuple[Check, ...] = (_versions, _registry, _engine, _port, _directory, _lock, _database, _journals)
+CHECKS: tuple[Check, ...] = (_versions, _registry, _engine, _directory, _lock, _database, _log, _journals)

@@ -23,6 +23,10 @@ def main() -> NoReturn:
     for descriptor in launch.fds:
         os.set_inheritable(descriptor, False)
     stdout = _own_stdout()
+    if launch.log_format == "json":
+        from rivetpy.cli.printed import print_objects
+
+        print_objects()
     try:
         code = _run(launch, stdout, orders)
     except (Exception, KeyboardInterrupt) as error:  # no signal raises the latter here: user code did

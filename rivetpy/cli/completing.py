@@ -1,4 +1,4 @@
-"""What a shell completes from the running engine: actors, keys, queues, actions. Quick, and silent without one."""
+"""What a shell completes from the running engine: all that is live and has a name. Quick, and silent without one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: Who pressed the key does not wait longer (seconds).
 PATIENCE = 1.0
-#: So many keys are looked through.
-KEYS = 1000
+#: So many keys are looked through, and so many of the newest entries of a journal.
+KEYS, ENTRIES = 1000, 1000
 
 Find = Callable[["EngineApi", typer.Context], Iterable[str]]
 
@@ -89,6 +89,14 @@ def _keys(engine: EngineApi, ctx: typer.Context) -> Iterable[str]:
     return engine.keys(_whose(engine, ctx), KEYS)
 
 
+def _word(ctx: typer.Context, place: int, name: str) -> str:
+    """An argument before the word that is completed; "" when it is not there.
+
+    While the value of an option is being typed, typer leaves the arguments before it unread.
+    """
+    return str(ctx.args[place] if place < len(ctx.args) else ctx.params.get(name) or "")
+
+
 def _whose(engine: EngineApi, ctx: typer.Context) -> str:
     """The actor whose keys are meant: the one that is named, else the one that has the queue or the action."""
     from rivetpy.cli.target import ACTION, QUEUE, find_actor
@@ -98,9 +106,7 @@ def _whose(engine: EngineApi, ctx: typer.Context) -> str:
     if actor is not None:
         return actor
     what = QUEUE if "queue" in given else ACTION
-    # An option whose value is being typed keeps typer from telling the arguments before it.
-    name = given[what.word] or next(iter(ctx.args), "")
-    return find_actor(engine.metadata(), what, name, None)
+    return find_actor(engine.metadata(), what, _word(ctx, 0, what.word), None)
 
 
 def _queues(engine: EngineApi, ctx: typer.Context) -> Iterable[str]:
@@ -115,7 +121,32 @@ def _actions(engine: EngineApi, ctx: typer.Context) -> Iterable[str]:
     return _declared(ACTION)(engine, ctx)
 
 
+def _events(engine: EngineApi, ctx: typer.Context) -> Iterable[str]:
+    names: Iterable[str] = engine.metadata()["actorNames"][_word(ctx, 0, "actor")]["metadata"]["events"]
+    return names
+
+
+def _messages(engine: EngineApi, ctx: typer.Context) -> Iterable[str]:
+    return [str(message["id"]) for message in engine.inspect(_id(engine, ctx), "queue")["messages"]]
+
+
+def _entries(engine: EngineApi, ctx: typer.Context) -> Iterable[str]:
+    from rivetpy.cli.journal import read_lines
+
+    return [line.location for line in read_lines(engine.history(_id(engine, ctx), ENTRIES)["history"])]
+
+
+def _id(engine: EngineApi, ctx: typer.Context) -> str:
+    """The actor that the words so far name."""
+    from rivetpy.cli.source import require
+
+    return str(require(engine, _word(ctx, 0, "actor"), _word(ctx, 1, "key"))["actor_id"])
+
+
 actors = _names(_actors)
 keys = _names(_keys)
 queues = _names(_queues)
 actions = _names(_actions)
+events = _names(_events)
+messages = _names(_messages)
+entries = _names(_entries)

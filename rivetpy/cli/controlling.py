@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from rivetpy.cli.asking import confirm
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_engine, require
+from rivetpy.cli.telling import tell
 from rivetpy.cli.text import visible, who
 from rivetpy.wire.jsonvalue import JsonObject
 
@@ -18,11 +20,12 @@ LISTED = 12
 
 @dataclass(frozen=True, slots=True)
 class Rewinding:
-    """How far back, and whether to ask or only to look."""
+    """How far back, whether to ask or only to look, and how to tell."""
 
     to: str | None
     yes: bool
     dry_run: bool
+    as_json: bool
 
 
 def rewind_workflow(common: Common, actor: str, key: str, wanted: Rewinding) -> None:
@@ -30,60 +33,64 @@ def rewind_workflow(common: Common, actor: str, key: str, wanted: Rewinding) -> 
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         plan = engine.workflow(found["actor_id"], "rewind", location=wanted.to, dryRun=True)
-        for line in _planned(plan, wanted.to):
-            print(visible(line))
+        goes = {name: plan[name] for name in ("removed", "runsAgain", "returnedMessages")}
+        sentences = list(_planned(plan, wanted.to))
         if wanted.dry_run:
+            tell("plan", *sentences, as_json=wanted.as_json, actor=found, **goes)
             return
+        print(*map(visible, sentences), sep="\n", file=sys.stderr if wanted.as_json else sys.stdout)
         confirm(f"Rewind {who(found)}?", wanted.yes)
         engine.workflow(found["actor_id"], "rewind", location=wanted.to)
-        print(visible(f"rewound {who(found)}; back again: rivet rewind {who(found)} --undo"))
+        done = f"rewound {who(found)}; back again: rivet rewind {who(found)} --undo"
+        tell("rewind", done, as_json=wanted.as_json, actor=found, **goes)
 
 
-def undo_rewind(common: Common, actor: str, key: str, yes: bool) -> None:
+def undo_rewind(common: Common, actor: str, key: str, yes: bool, as_json: bool) -> None:
     """Bring back the journal from before the last rewind, after asking."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         confirm(f"Undo the last rewind of {who(found)}? What was recorded since then goes.", yes)
-        _tell(found, "undid the last rewind of", engine.workflow(found["actor_id"], "undo"))
+        _tell("undo", "undid the last rewind of", found, engine.workflow(found["actor_id"], "undo"), as_json)
 
 
-def recover_workflow(common: Common, actor: str, key: str) -> None:
+def recover_workflow(common: Common, actor: str, key: str, as_json: bool) -> None:
     """Give what failed a workflow another chance."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
-        _tell(found, "recovered", engine.workflow(found["actor_id"], "recover"))
+        _tell("recover", "recovered", found, engine.workflow(found["actor_id"], "recover"), as_json)
 
 
-def cancel_workflow(common: Common, actor: str, key: str, yes: bool) -> None:
+def cancel_workflow(common: Common, actor: str, key: str, yes: bool, as_json: bool) -> None:
     """End a workflow for good, after asking."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         confirm(f"Cancel the workflow of {who(found)} for good, without rolling back?", yes)
         engine.workflow(found["actor_id"], "cancel")
-        print(visible(f"cancelled {who(found)}"))
+        tell("cancel", f"cancelled {who(found)}", as_json=as_json, actor=found)
 
 
-def wake_actor(common: Common, actor: str, key: str) -> None:
+def wake_actor(common: Common, actor: str, key: str, as_json: bool) -> None:
     """Bring an actor into memory."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         engine.wake(found["actor_id"])
-        print(visible(f"woke {who(found)}"))
+        tell("wake", f"woke {who(found)}", as_json=as_json, actor=found)
 
 
-def put_actor_to_sleep(common: Common, actor: str, key: str) -> None:
+def put_actor_to_sleep(common: Common, actor: str, key: str, as_json: bool) -> None:
     """Put an actor away until something comes for it."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         engine.sleep(found["actor_id"])
-        print(visible(f"put {who(found)} to sleep"))
+        tell("sleep", f"put {who(found)} to sleep", as_json=as_json, actor=found)
 
 
-def _tell(found: JsonObject, what: str, answer: JsonObject) -> None:
+def _tell(did: str, what: str, found: JsonObject, answer: JsonObject, as_json: bool) -> None:
     status = str(answer["workflowState"]).replace("_", " ")
     if status == "failed":
         raise Problem(f"{what} {who(found)}, and its workflow failed again. Why: rivet history {who(found)}")
-    print(visible(f"{what} {who(found)}; its workflow is {status}"))
+    sentence = f"{what} {who(found)}; its workflow is {status}"
+    tell(did, sentence, as_json=as_json, actor=found, workflowStatus=answer["workflowState"])
 
 
 def _planned(plan: JsonObject, to: str | None) -> Iterator[str]:

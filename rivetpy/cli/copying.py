@@ -11,7 +11,8 @@ from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.sending import read_input
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_keeper, open_source, require
-from rivetpy.cli.text import json_text, visible, who
+from rivetpy.cli.telling import tell
+from rivetpy.cli.text import who
 from rivetpy.errors import RivetError
 from rivetpy.wire.jsonvalue import JsonObject
 
@@ -32,7 +33,7 @@ def import_actor(common: Common, file: str, key: str | None, as_json: bool) -> N
     data = read_input(file)
     with open_keeper(common) as keeper, _key_is_free(f"rivet import {quote(file)} --key NEWKEY"):
         made = keeper.restore(data, key)
-    _tell(f"imported {who(made)}", made, as_json)
+    _tell("import", f"imported {who(made)}", made, as_json)
 
 
 def fork_actor(common: Common, actor: str, key: str, new_key: str, at: str | None, as_json: bool) -> None:
@@ -41,7 +42,7 @@ def fork_actor(common: Common, actor: str, key: str, new_key: str, at: str | Non
         found = require(keeper, actor, key)
         with _key_is_free(f"rivet fork {who(found)} NEWKEY"):
             made = keeper.fork(found["actor_id"], new_key, at)
-    _tell(f"forked {who(found)} as {who(made)}", made, as_json)
+    _tell("fork", f"forked {who(found)} as {who(made)}", made, as_json)
 
 
 @contextlib.contextmanager
@@ -55,11 +56,17 @@ def _key_is_free(another: str) -> Iterator[None]:
         raise Problem(f"{error.message}. Choose another one: {another}") from None
 
 
-def _tell(what: str, made: JsonObject, as_json: bool) -> None:
-    if as_json:
-        print(json_text(made))
-        return
-    print(visible(f"{what}: {made['entries']} entries, {made['messages']} waiting messages"))
-    if made["left_out"]:
-        print(f"left out: {made['left_out']} scheduled calls and cron jobs, which the original makes")
-    print(visible(f"it sleeps until something comes for it: rivet wake {who(made)}"))
+def _tell(did: str, what: str, made: JsonObject, as_json: bool) -> None:
+    left_out = made["left_out"]
+    tell(
+        did,
+        f"{what}: {made['entries']} entries, {made['messages']} waiting messages",
+        *(
+            [f"left out: {left_out} scheduled calls and cron jobs, which the original makes"]
+            if left_out
+            else []
+        ),
+        f"it sleeps until something comes for it: rivet wake {who(made)}",
+        as_json=as_json,
+        **made,
+    )

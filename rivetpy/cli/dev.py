@@ -6,7 +6,10 @@ import contextlib
 import logging
 import os
 import shlex
+import shutil
 import socket
+import sys
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from rivetpy import __version__
 from rivetpy.cli.hints import Wished
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen
-from rivetpy.cli.logs import object_line
+from rivetpy.cli.logline import object_line
 from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.reloading import Reloading
 from rivetpy.cli.supervisor import Supervisor
@@ -25,12 +28,14 @@ from rivetpy.cli.text import visible
 from rivetpy.config import (
     ACTOR_FILES,
     DATABASE,
+    DEFAULT_HOST,
     DEFAULT_PORT,
     RegistryRef,
     data_dir,
     find_engine,
     find_registry,
     is_loopback,
+    url_of,
 )
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.store.lock import DataLock, read_owner
@@ -163,8 +168,8 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
     lines = (
         f"rivet {__version__} runs {launch.registry.path.name} at http://{shown}:{port}",
         f"  data    {launch.data_dir} (durability {launch.durability})",
-        f"  actors  {', '.join(_describe(name, about) for name, about in actors.items())}",
-        f"  try     {_example(launch, port, actors)}",
+        *_wrapped(f"  actors  {', '.join(_describe(name, about) for name, about in actors.items())}"),
+        f"  try     {_example(launch, host, port, actors)}",
         "  stop    Ctrl-C",
     )
     _print(lines)
@@ -173,6 +178,16 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
 def _print(lines: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):  # nobody reads; the engine runs all the same
         print("\n".join(map(visible, lines)), flush=True)
+
+
+def _wrapped(line: str) -> list[str]:
+    """The line, on a terminal broken between words and indented; a file has it whole."""
+    if not sys.stdout.isatty():
+        return [line]
+    columns = shutil.get_terminal_size().columns
+    return textwrap.wrap(
+        line, columns, subsequent_indent=" " * 10, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _describe(name: str, about: Report) -> str:
@@ -185,12 +200,13 @@ def _describe(name: str, about: Report) -> str:
     return f"{name} ({'; '.join(parts)})" if parts else name
 
 
-def _example(launch: Launch, port: int, actors: Report) -> str:
+def _example(launch: Launch, host: str, port: int, actors: Report) -> str:
     """A command that works as it is from the directory `rivet dev` was started in."""
     found = find_engine(None, None, Path.cwd())
-    guessed = port == DEFAULT_PORT and found.registry in {None, launch.registry.path}
+    url = url_of(host, port)
+    guessed = url == url_of(DEFAULT_HOST, DEFAULT_PORT) and found.registry in {None, launch.registry.path}
     there = found.directory == launch.data_dir or (guessed and not found.directory_named)
-    where = "" if there else f" --endpoint http://127.0.0.1:{port}"
+    where = "" if there else f" --endpoint {_quoted(url)}"
     for key, command in (("queues", "send"), ("actions", "call")):
         declared = [(actor, each) for actor, about in actors.items() for each in about[key]]
         for actor, name in declared:

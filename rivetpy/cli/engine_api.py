@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -9,6 +11,7 @@ from rivetpy.cli.paging import Paged
 from rivetpy.cli.problems import Problem
 from rivetpy.client.calls import Call
 from rivetpy.client.endpoint import Endpoint
+from rivetpy.client.insistence import Insistence
 from rivetpy.client.plain import PlainTransport
 from rivetpy.client.requests import ById, ByKey, Requests, Target
 from rivetpy.errors import RivetError
@@ -17,6 +20,9 @@ from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.wire.jsonvalue import Json, JsonError, JsonObject, Value
 
 T = TypeVar("T")
+
+#: Who was not named may be anybody, who says nothing too: it is waited for so long (seconds).
+_PATIENCE = 5.0
 
 
 class EngineApi:
@@ -90,8 +96,18 @@ class EngineApi:
         return self._run(self._requests.inspect(actor, f"workflow/{verb}", method="POST", body=given))
 
     def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
-        """Put a message into a queue."""
-        return self._run(self._requests.send(actor, queue, message))
+        """Put a message into a queue; one that waits, again when the engine begins anew meanwhile."""
+        if not message.wait:
+            return self._run(self._requests.send(actor, queue, message))
+        send = Insistence(message)
+        while True:
+            try:
+                return self._run(self._requests.send(actor, queue, send.message))
+            except RivetError as error:
+                pause = send.pause(error)
+                if pause is None:
+                    raise
+            time.sleep(pause)
 
     def call(self, actor: Target, action: str, args: list[Value]) -> Value:
         """Call an action; what it returned."""
@@ -129,6 +145,22 @@ class EngineApi:
             if (error.group, error.code) == ("rivetkit", "internal_error") and error.metadata is None:
                 raise Problem(f"{error.message}. What went wrong is in the engine's log") from None
             raise
+
+
+def introduced(endpoint: Endpoint) -> JsonObject | None:
+    """What the engine at an address that nobody named runs; None when no rivet engine answers there.
+
+    Of one that wants a token we don't have, nothing more is known: an empty object.
+    """
+    question = dataclasses.replace(Requests(endpoint).metadata(), idempotent=False)  # asked once
+    with PlainTransport(endpoint, _PATIENCE) as transport:
+        try:
+            answer = transport.run(question)
+        except JsonError:
+            return None
+        except RivetError as error:
+            return {} if error.group == "auth" else None
+    return answer if "actorNames" in answer else None
 
 
 def _no_engine(endpoint: Endpoint) -> Problem:

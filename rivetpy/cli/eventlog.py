@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 
-from rivetpy.cli.logs import LEVELS, clock, object_line
+from rivetpy.cli.logline import LEVELS, clock, object_line
 from rivetpy.cli.text import near, visible
 from rivetpy.host.events import HostEvent
 from rivetpy.identity import format_key

@@ -17,6 +17,11 @@ LOOK, SAVED = b"l", b"s"
 #: Of what is watched by wish, what is nobody's source: our journals, others', logs, and what tools leave behind.
 _NEVER = (r"\.log(\.\d+)?$", r"\.(db|sqlite3?)(-wal|-shm|-journal)?$")
 _WILD = re.compile(r"[*?\[]")
+#: File systems whose files other machines, or the host of this one, change without an event here.
+_SILENT = frozenset(
+    {"9p", "cifs", "drvfs", "fuse.sshfs", "nfs", "nfs4", "prl_fs", "smb3", "vboxsf", "virtiofs"}
+)
+_MOUNTS = Path("/proc/mounts")
 
 
 class Wished:
@@ -52,6 +57,25 @@ def _fixed_part(path: str) -> str:
     return fixed
 
 
+def is_silent(path: str, mounts: str) -> bool:
+    """Whether a path is on a file system that gives no events; ``mounts`` as in /proc/mounts."""
+    kinds = {}
+    for line in mounts.splitlines():
+        _, point, kind, *_ = line.split()
+        kinds[point.replace("\\040", " ")] = kind
+    above = (str(each) for each in (Path(path), *Path(path).parents))
+    return next((kinds[point] for point in above if point in kinds), "") in _SILENT
+
+
+def _must_poll(folders: Iterable[str]) -> bool | None:
+    """None: the library decides, which obeys WATCHFILES_FORCE_POLLING."""
+    try:
+        mounts = _MOUNTS.read_text("utf-8", "replace")
+    except OSError:  # not Linux
+        return None
+    return any(is_silent(os.path.realpath(folder), mounts) for folder in folders) or None
+
+
 class Hints:
     """Watches folders in threads of its own; ``descriptor`` can be read when there is a hint."""
 
@@ -62,14 +86,19 @@ class Hints:
         os.set_blocking(self._write, False)
         self._ended = threading.Event()
         if wished.roots:
-            self._start(wished.roots, SAVED, self._ended, recursive=True)
+            self._start(filter(os.path.exists, wished.roots), SAVED, self._ended, recursive=True)
         self._stale = threading.Event()
+        self._folders: frozenset[str] = frozenset()
+        self._watcher: threading.Thread | None = None
 
     def watch(self, folders: Iterable[str]) -> None:
         """Watch these, without what is below them, and no longer those before."""
+        wanted = frozenset(filter(os.path.exists, folders))
+        if wanted == self._folders and self._watcher is not None and self._watcher.is_alive():
+            return  # to begin anew would be deaf for a moment
         self._stale.set()
-        self._stale = threading.Event()
-        self._start(folders, LOOK, self._stale, recursive=False)
+        self._stale, self._folders = threading.Event(), wanted
+        self._watcher = self._start(wanted, LOOK, self._stale, recursive=False)
 
     def read(self) -> bytes:
         """The hints since the last time."""
@@ -83,14 +112,17 @@ class Hints:
         self._ended.set()
         self._stale.set()
 
-    def _start(self, folders: Iterable[str], hint: bytes, end: threading.Event, *, recursive: bool) -> None:
-        there = sorted(filter(os.path.exists, folders))
-        threading.Thread(
-            target=self._listen, args=(there, hint, end, recursive), name="rivet-watch", daemon=True
-        ).start()
+    def _start(
+        self, folders: Iterable[str], hint: bytes, end: threading.Event, *, recursive: bool
+    ) -> threading.Thread:
+        thread = threading.Thread(
+            target=self._listen, args=(sorted(folders), hint, end, recursive), name="rivet-watch", daemon=True
+        )
+        thread.start()
+        return thread
 
     def _listen(self, folders: list[str], hint: bytes, end: threading.Event, recursive: bool) -> None:
-        """Until ``end``. A file system that gives no events is polled by the library, or looked at by the parent."""
+        """Until ``end``. A file system that gives no events is polled by the library."""
         import watchfiles
 
         wanted = self._wished.filter() if recursive else None
@@ -104,6 +136,7 @@ class Hints:
                 recursive=recursive,
                 ignore_permission_denied=True,
                 raise_interrupt=False,
+                force_polling=_must_poll(folders),
             ):
                 with contextlib.suppress(BlockingIOError):
                     os.write(self._write, hint)

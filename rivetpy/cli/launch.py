@@ -10,6 +10,9 @@ from pathlib import Path
 from rivetpy.config import RegistryRef
 from rivetpy.wire.jsonvalue import JsonObject
 
+#: Seconds that actions get to end before a child that was told to leave does: it serves meanwhile.
+ACTION_GRACE = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -73,10 +76,14 @@ class Order(enum.Enum):
 #: ``{"checked": {"broken": […], "count": n, "whole": bool}}`` (it may have the data; which running workflows would
 #: break, and whether there was time for all of them), ``{"ready": true}`` (it serves),
 #: ``{"files": […], "since": ns}`` (imported later, after this moment),
-#: ``{"stuck": "file:line"}`` (where an import is that takes long),
+#: ``{"stuck": "file:line"}`` (where it is in the user's code, or null, when it takes long before it serves),
+#: ``{"finishing": n}`` (it was told to leave, and lets so many actions end first),
 #: ``{"failed": message, "detail": lines, "files": […], "folders": […]}`` (it can't start, and would not the next
 #: time either; what to watch for a change that mends it).
 Report = JsonObject
+
+#: A first start checks nothing: what does not fit says so itself when it runs.
+NOT_CHECKED: Report = {"checked": {"broken": [], "count": 0, "whole": True}}
 
 
 def write_report(report: Report) -> bytes:

@@ -38,14 +38,14 @@ def listen(host: str, port: int) -> socket.socket:
 def _refused(host: str, port: int, error: OSError) -> StartProblem:
     if error.errno == errno.EADDRINUSE:
         return StartProblem(
-            f"Port {port} is taken by {owner_of(port)}. Choose another one: --port {_next(port)}"
+            f"Port {port} is taken by {owner_of(port)}. Choose another one: --port {free_after(port)}"
         )
     if error.errno == errno.EACCES:
         return StartProblem(f"Port {port} is not allowed for this user. Choose one above 1023: --port 6420")
     return StartProblem(f"Can't listen at {host} port {port}: {(error.strerror or str(error)).lower()}")
 
 
-def _next(port: int) -> int:
+def free_after(port: int) -> int:
     """A port to propose: the next one that is free right now."""
     for candidate in range(port + 1, min(port + 20, 65536)):
         with socket.socket() as probe:

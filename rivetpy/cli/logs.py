@@ -4,51 +4,29 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 import traceback
-from datetime import UTC, datetime
 
 from rivetpy.cli.loading import user_traceback
-from rivetpy.cli.text import json_text, visible
-from rivetpy.wire.jsonvalue import JsonObject
+from rivetpy.cli.logline import LEVELS, clock, object_line
+from rivetpy.cli.printed import unwrapped
+from rivetpy.cli.text import visible
 from rivetpy.workflow.failure import is_user_code
 from rivetpy.workflow.speaking import speaker
 
 #: How a line of a traceback begins that names a place.
 _FRAME = '  File "'
-LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
 
 
 def set_up_logging(level: str, log_format: str) -> None:
     """Show what the user's code logs by any logger, and warnings of everything else, unless the registry has set
     that up. It goes to standard error, as all that the user's code prints."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(unwrapped(sys.stderr))
     handler.setFormatter(_Objects() if log_format == "json" else _Lines())
     handler.addFilter(_Worth(LEVELS[level]))
     if not logging.root.handlers:
         logging.root.addHandler(handler)
         logging.root.setLevel(LEVELS[level])
     logging.getLogger("rivetpy").setLevel(LEVELS[level])
-
-
-def clock() -> str:
-    """The time of a line for people."""
-    return time.strftime("%H:%M:%S")
-
-
-def object_line(level: int, message: str, actor: str | None = None, key: str | None = None) -> str:
-    """A line for programs."""
-    told: JsonObject = {
-        "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "level": logging.getLevelName(level).lower(),
-        "message": message,
-    }
-    return json_text(told if actor is None else {**told, "actor": actor, "key": key})
 
 
 class _Worth(logging.Filter):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rivetpy.cli.paging import Paged
+from rivetpy.clock import SystemClock
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.copy_routes import copy_json
@@ -25,6 +26,7 @@ from rivetpy.engine.inspector.shapes import (
 from rivetpy.host import archive, copying
 from rivetpy.host.archive import Archive
 from rivetpy.host.files import Files
+from rivetpy.host.namespaces import Namespaces
 from rivetpy.host.offline import view_rows
 from rivetpy.host.record import ENDED, unpack
 from rivetpy.host.view import ActorView
@@ -77,7 +79,14 @@ class Offline:
 
     def journals(self, name: str | None) -> Iterator[Journaled]:
         """Every actor (of this name) with its rows, newest first."""
-        return map(self._load, self._rows(name))
+        return map(self._load, self._rows(self._namespace, name))
+
+    def all_journals(self) -> Iterator[Journaled]:
+        """Every actor of every namespace with its rows, newest first in each."""
+        namespaces = Namespaces(self._store, SystemClock())
+        asyncio.run(namespaces.load())
+        for namespace in namespaces.all():
+            yield from map(self._load, self._rows(namespace.name, None))
 
     def journal(self, actor: str) -> Journaled:
         """An actor with its rows, by its id."""
@@ -126,10 +135,10 @@ class Offline:
         """Let go of the file."""
         asyncio.run(self._store.close())
 
-    def _rows(self, name: str | None) -> Iterator[ActorRow]:
+    def _rows(self, namespace: str, name: str | None) -> Iterator[ActorRow]:
         cursor: str | None = None
         while True:
-            rows, cursor = asyncio.run(self._store.list(Listing(self._namespace, name, cursor=cursor)))
+            rows, cursor = asyncio.run(self._store.list(Listing(namespace, name, cursor=cursor)))
             yield from rows
             if cursor is None:
                 return

@@ -21,7 +21,7 @@ class Orders:
         threading.Thread(target=self._read, name="rivet-orders", daemon=True).start()
 
     def on_leave(self, leave: Callable[[], object]) -> None:
-        """What to call, from another thread, when the parent says so: before the data is opened."""
+        """What to call, from another thread, when the parent says so; for who does not serve yet."""
         self._on_leave = leave
 
     def _read(self) -> None:

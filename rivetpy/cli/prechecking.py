@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rivetpy.cli.checking import check_journal
 from rivetpy.cli.launch import Report
 from rivetpy.cli.offline import Offline
-from rivetpy.cli.replaying import check_journal
 from rivetpy.errors import StoreError
+from rivetpy.host.namespaces import DEFAULT
 from rivetpy.registry import Registry
 from rivetpy.wire.jsonvalue import JsonObject
 
@@ -21,9 +22,6 @@ from rivetpy.wire.jsonvalue import JsonObject
 LONGEST = 1.0
 #: So many broken workflows are told one by one.
 MOST = 20
-
-#: A first start checks nothing: what does not fit says so itself when it runs.
-NOT_CHECKED: Report = {"checked": {"broken": [], "count": 0, "whole": True}}
 
 
 def precheck(registry: Registry, data_dir: Path) -> Report:
@@ -33,10 +31,10 @@ def precheck(registry: Registry, data_dir: Path) -> Report:
     until = time.monotonic() + LONGEST
     with (
         contextlib.suppress(StoreError),
-        contextlib.closing(Offline(data_dir, "default")) as offline,
+        contextlib.closing(Offline(data_dir, DEFAULT)) as offline,
         _silence(),
     ):
-        for journaled in offline.journals(None):
+        for journaled in offline.all_journals():
             if time.monotonic() > until:
                 whole = False
                 break
@@ -45,8 +43,13 @@ def precheck(registry: Registry, data_dir: Path) -> Report:
             checked = asyncio.run(check_journal(registry, journaled))
             if not checked.good:
                 count += 1
-                broken += [checked.as_json()] if len(broken) < MOST else []
+                told = checked.as_json() | {"namespace": _unless_default(journaled.row.namespace)}
+                broken += [told] if len(broken) < MOST else []
     return {"checked": {"broken": broken, "count": count, "whole": whole}}
+
+
+def _unless_default(namespace: str) -> str | None:
+    return None if namespace == DEFAULT else namespace
 
 
 @contextlib.contextmanager

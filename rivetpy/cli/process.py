@@ -75,6 +75,9 @@ class Child:
             os.close(orders_read)
             os.close(report_write)
         self.registry = launch.registry
+        self.pid = self._process.pid
+        #: What its registry holds, once it has imported it.
+        self.actors: Report = {}
         self.stage = Stage.WARM
         #: When the save came that it answers, if one made it.
         self.saved_at: float | None = None

@@ -8,7 +8,8 @@ from rivetpy.cli.asking import confirm
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
 from rivetpy.cli.source import open_engine, open_source, require
-from rivetpy.cli.text import json_text, visible
+from rivetpy.cli.telling import tell
+from rivetpy.cli.text import json_text, who
 
 
 def list_queue(common: Common, actor: str, key: str, as_json: bool) -> None:
@@ -26,18 +27,18 @@ def list_queue(common: Common, actor: str, key: str, as_json: bool) -> None:
     show(queue_table(waiting, width(), time.time_ns() // 1_000_000), common.color)
 
 
-def clear_queue(common: Common, actor: str, key: str, yes: bool) -> None:
+def clear_queue(common: Common, actor: str, key: str, yes: bool, as_json: bool) -> None:
     """Remove all waiting messages, after asking."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
         size = engine.inspect(found["actor_id"], "queue")["size"]
         if size:
-            confirm(f"Remove {size} waiting messages of {actor} {found['key']}?", yes)
+            confirm(f"Remove {size} waiting messages of {who(found)}?", yes)
             engine.drop(found["actor_id"], None)
-        print(visible(f"removed {size} messages of {actor} {found['key']}"))
+        tell("clear", f"removed {size} messages of {who(found)}", as_json=as_json, actor=found, messages=size)
 
 
-def drop_messages(common: Common, actor: str, key: str, ids: list[int]) -> None:
+def drop_messages(common: Common, actor: str, key: str, ids: list[int], as_json: bool) -> None:
     """Remove some messages by id. Raises Problem when one is not there (any more); the others are removed."""
     with open_engine(common) as engine:
         found = require(engine, actor, key)
@@ -46,5 +47,6 @@ def drop_messages(common: Common, actor: str, key: str, ids: list[int]) -> None:
             engine.drop(found["actor_id"], message)
     missing = [str(message) for message in ids if message not in there]
     if missing:
-        raise Problem(f"No message {', '.join(missing)} waits there. See: rivet queue {actor} {key}")
-    print(f"removed {len(ids)} messages" if len(ids) > 1 else f"removed message {ids[0]}")
+        raise Problem(f"No message {', '.join(missing)} waits there. See: rivet queue {who(found)}")
+    sentence = f"removed {len(ids)} messages" if len(ids) > 1 else f"removed message {ids[0]}"
+    tell("drop", sentence, as_json=as_json, actor=found, messages=len(ids))

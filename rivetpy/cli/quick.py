@@ -1,12 +1,14 @@
-"""typer without its detour over pydantic for values that are already what they should be.
+"""typer without its detour over pydantic for values that are what they should be, or one plain call away from it.
 
 typer lets pydantic convert every option, also text that stays text; importing that takes a third of the time of a
-`rivet send`. Values that do need converting still go typer's own way.
+`rivet send`. Whatever is not that plain, and every mistake, still goes typer's own way.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+from enum import EnumType
 from typing import TYPE_CHECKING
 
 from typer.core import TyperCommand, TyperGroup
@@ -14,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
     from typer._click.shell_completion import CompletionItem
+    from typer._coercion import TypeDescriptor
 
 
 class QuickCommand(TyperCommand):
@@ -53,9 +56,9 @@ def _quicken(parameters: list[Parameter]) -> list[Parameter]:
 
 
 class _AsItIs:
-    """Takes a value of the right type as it is, and leaves any other to typer."""
+    """Takes a value of the right type as it is, makes one of text where that is plain, and leaves all else to typer."""
 
-    def __init__(self, descriptor: object) -> None:
+    def __init__(self, descriptor: TypeDescriptor) -> None:
         self._descriptor = descriptor
         self._type = getattr(descriptor, "annotation", None)
 
@@ -66,9 +69,23 @@ class _AsItIs:
             return value
         if self._type == list[str] and all(isinstance(item, str) for item in _items(value)):
             return _items(value)
+        if isinstance(value, str):
+            with contextlib.suppress(Exception):  # a mistake: typer finds it again, and words it
+                return self._made_of(value)
         from typer._coercion import build_runtime_param
 
         return build_runtime_param(self._descriptor).coerce(value, param=param, ctx=ctx)  # type: ignore[arg-type]
+
+    def _made_of(self, text: str) -> object:
+        """What a parser of ours, an enum or whole numbers make of it. Raises ValueError, or what the parser raises."""
+        info = self._descriptor.parameter_info
+        if info.parser is not None:
+            return info.parser(text)
+        if isinstance(self._type, EnumType):
+            return self._type(text)
+        if self._type is int and text.isdecimal() and (info.min or 0) <= int(text) <= (info.max or 2**63):
+            return int(text)
+        raise ValueError(text)
 
 
 def _items(value: object) -> list[object]:

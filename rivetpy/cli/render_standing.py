@@ -24,8 +24,8 @@ _WAITS = {
 #: What a person can do about a workflow that does not go on by itself; ``{}`` is the actor.
 _NEXT = {
     "failed": (
-        "rivet recover {}  runs what failed again",
-        "rivet rewind {} --to ENTRY  goes back further",
+        "rivet recover {}  runs what failed again: save the fix first",
+        "rivet rewind {} --to ENTRY  goes back to an entry above",
     ),
     "cancelled": ("rivet fork {} NEWKEY --at ENTRY  goes on in a copy",),
     "diverged": ("rivet replay {}  checks it against the code you are editing",),

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
-from rivetpy.cli.body import BodyError, parse_argument, parse_body, parse_lines
+from rivetpy.cli.body import BodyError, is_pair, parse_argument, parse_body, parse_json, parse_lines
 from rivetpy.cli.engine_api import EngineApi
 from rivetpy.cli.problems import Problem, UsageProblem
 from rivetpy.cli.target import QUEUE, find_actor
+from rivetpy.cli.telling import tell
 from rivetpy.cli.text import json_text, visible, who
 from rivetpy.client.requests import Target
+from rivetpy.errors import RivetError
 from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.bodies import QueueSend
-from rivetpy.wire.jsonvalue import JsonObject, Value
+from rivetpy.wire.jsonvalue import Json, JsonObject, Value
+
+#: So many bytes are read of a file; the longest exported actor has as many.
+LONGEST = 256 * 1024 * 1024
+_CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +37,21 @@ class Letter:
     actor: str
     key: str
     queue: str
-    idempotency_key: str | None
+
+    @property
+    def whom(self) -> str:
+        """The actor as a command names it."""
+        return who({"name": self.actor, "key": self.key})
 
     @classmethod
-    def to(
-        cls, engine: EngineApi, queue: str, actor: str | None, key: str, idempotency_key: str | None
-    ) -> Letter:
+    def to(cls, engine: EngineApi, queue: str, actor: str | None, key: str) -> Letter:
         """Find the actor; the first message makes it when it isn't there. Raises UsageProblem."""
         metadata = engine.metadata()
         name = find_actor(metadata, QUEUE, queue, actor)
         parts = parse_key(key)
         if metadata["actorNames"][name]["metadata"].get("workflow"):
             _warn_of_an_end(engine.find(name, parts, summary=True))
-        return cls(engine.at(name, parts), name, format_key(parts), queue, idempotency_key)
+        return cls(engine.at(name, parts), name, format_key(parts), queue)
 
 
 #: A workflow that receives nothing, by its status; what to do about it takes the actor.
@@ -71,6 +83,26 @@ def read_bodies(words: Sequence[str], file: Path | None) -> list[Value]:
         raise UsageProblem(str(error), error.picture) from None
 
 
+@contextlib.contextmanager
+def text_explained(words: Sequence[str]) -> Iterator[None]:
+    """Where a queue refuses a body with ``count=1`` in it, which is text: say so."""
+    try:
+        yield
+    except RivetError as error:
+        pair = next(filter(_looks_like_json, words), None)
+        if error.code != "message_invalid" or pair is None:
+            raise
+        json_pair = pair.replace("=", ":=", 1)
+        raise Problem(f"{error.message} {pair} is text; a number, true or null is {json_pair}") from None
+
+
+def _looks_like_json(word: str) -> bool:
+    key, _, text = word.partition("=")
+    with contextlib.suppress(BodyError):
+        return is_pair(word) and not key.endswith(":") and not isinstance(parse_json(text), str)
+    return False
+
+
 def read_arguments(words: Sequence[str]) -> list[Value]:
     """An action's arguments. Raises UsageProblem with a caret at the place."""
     try:
@@ -80,40 +112,57 @@ def read_arguments(words: Sequence[str]) -> list[Value]:
 
 
 def read_input(name: str) -> bytes:
-    """The bytes of a file, or of standard input for ``-``. Raises UsageProblem when they can't be read."""
-    if name == "-":
-        return sys.stdin.buffer.read()
+    """The bytes of a file, or of standard input (``-``). Raises UsageProblem for what can't be read or doesn't end."""
     try:
-        return Path(name).expanduser().read_bytes()
+        if name == "-":
+            data = _read(sys.stdin.buffer)
+        else:
+            with Path(name).expanduser().open("rb") as file:
+                data = _read(file)
     except OSError as error:
         raise UsageProblem(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    if len(data) > LONGEST:
+        raise UsageProblem(f"{name}: longer than {LONGEST >> 20} MiB. Is it the right file?")
+    return data
 
 
-def send_one(engine: EngineApi, letter: Letter, body: Value, wait: bool, timeout: float | None) -> None:
+def _read(file: BinaryIO) -> bytes:
+    """All of it, or more than anything here takes."""
+    return b"".join(islice(iter(partial(file.read, _CHUNK), b""), LONGEST // _CHUNK + 1))
+
+
+def send_one(engine: EngineApi, letter: Letter, message: QueueSend, as_json: bool) -> None:
     """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
-    message = QueueSend(body, wait, timeout, letter.idempotency_key)
     reply = engine.send(letter.target, letter.queue, message)
-    if not wait:
-        print(visible(f"sent to {letter.actor} {letter.key}"))
-    elif reply.status == "timedOut":
-        where = who({"name": letter.actor, "key": letter.key})
-        raise Problem(f"The message is stored, but was not handled in time. See: rivet history {where}")
-    else:
-        print(json_text(jsonvalue.to_json(reply.response)))
+    if reply.status == "timedOut":
+        raise Problem(f"The message is stored, but was not handled in time. See: rivet history {letter.whom}")
+    response = jsonvalue.to_json(reply.response)
+    if message.wait and not as_json:
+        print(json_text(response))
+        return
+    answered = {"response": response} if message.wait else {}
+    _tell(letter, f"sent to {letter.whom}", as_json, messages=1, **answered)
 
 
-def send_all(engine: EngineApi, letter: Letter, bodies: list[Value]) -> None:
+def send_all(
+    engine: EngineApi, letter: Letter, bodies: list[Value], idempotency_key: str | None, as_json: bool
+) -> None:
     """Send many, in order; each gets its own idempotency key from its line. Raises Problem where it stopped."""
     sent = 0
     try:
         for body in _progress(bodies):
-            key = f"{letter.idempotency_key}:{sent + 1}" if letter.idempotency_key else None
+            key = f"{idempotency_key}:{sent + 1}" if idempotency_key else None
             engine.send(letter.target, letter.queue, QueueSend(body, idempotency_key=key))
             sent += 1
     finally:
         if sent < len(bodies):
             print(f"sent {sent} of {len(bodies)}; the next one is body {sent + 1}", file=sys.stderr)
-    print(visible(f"sent {sent} to {letter.actor} {letter.key}"))
+    _tell(letter, f"sent {sent} to {letter.whom}", as_json, messages=sent)
+
+
+def _tell(letter: Letter, sentence: str, as_json: bool, **facts: Json) -> None:
+    actor: JsonObject = {"name": letter.actor, "key": letter.key}
+    tell("send", sentence, as_json=as_json, actor=actor, queue=letter.queue, **facts)
 
 
 def _progress(bodies: list[Value]) -> Iterator[Value]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import importlib
 import os
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.imported import actors_report
-from rivetpy.cli.launch import Launch, Order, Report
+from rivetpy.cli.launch import NOT_CHECKED, Launch, Order, Report
+from rivetpy.cli.leaving import let_actions_end
 from rivetpy.cli.loading import load_registry
 from rivetpy.cli.logs import set_up_logging
 from rivetpy.cli.orders import Orders
-from rivetpy.cli.prechecking import NOT_CHECKED, precheck
+from rivetpy.cli.stays import SLOW
 from rivetpy.cli.watchdog import Watchdog, users_line
 from rivetpy.config import (
     ACTOR_FILES,
@@ -39,10 +42,10 @@ from rivetpy.store.sqlite import Durability, SqliteStore
 
 #: Seconds that requests in progress get at a stop; the actors' own grace comes after it.
 REQUEST_GRACE = 2.0
-#: Seconds that an import may take before a word is said.
-PATIENCE = 5.0
 #: Seconds between two looks for modules that were imported since.
 LOOK_PERIOD = 1.0
+#: What not every engine needs, and a child that has to wait imports in advance.
+_LATER = ("rivetpy.cli.prechecking", "rivetpy.engine.inspector.socket")
 
 
 Reporter = Callable[[Report], None]
@@ -54,14 +57,21 @@ def serve_registry(launch: Launch, stdout: int, report: Reporter, orders: Orders
     Raises RegistryError and StoreError at the start.
     """
     distrust_fresh_bytecode()
+    if not orders.came[Order.IMPORT].is_set():
+        for module in _LATER:
+            importlib.import_module(module)
     orders.came[Order.IMPORT].wait()
-    registry = _import(launch.registry, report)
+    with _telling(report):
+        registry = load_registry(launch.registry)
     set_up_logging(launch.log_level, launch.log_format)
     report(actors_report(registry, sorted(loaded_files())))
-    report(precheck(registry, launch.data_dir) if orders.came[Order.CHECK].is_set() else NOT_CHECKED)
+    with _telling(report):
+        checked = _checked(registry, launch) if orders.came[Order.CHECK].is_set() else NOT_CHECKED
+    report(checked)
     orders.came[Order.GO].wait()
     events = EventLog(stdout, launch.log_level, launch.color, orders.came[Order.SPEAK], launch.log_format)
-    _run(_serve(launch, registry, events, report, orders))
+    with _telling(report) as opening:
+        _run(_serve(launch, registry, events, report, orders, opening))
 
 
 def mending(ref: RegistryRef, error: RegistryError) -> Report:
@@ -70,19 +80,23 @@ def mending(ref: RegistryRef, error: RegistryError) -> Report:
     return {"files": sorted(files), "folders": sorted(loaded_folders() | {str(ref.root)})}
 
 
-def _import(ref: RegistryRef, report: Reporter) -> Registry:
-    """Import; tell where it is if that takes long."""
-    importing, done = threading.get_ident(), threading.Event()
+def _checked(registry: Registry, launch: Launch) -> Report:
+    from rivetpy.cli.prechecking import precheck
 
-    def look() -> None:
-        if not done.wait(PATIENCE):
-            report({"stuck": users_line(importing) or ref.path.name})
+    return precheck(registry, launch.data_dir)
 
-    threading.Thread(target=look, name="rivet-import", daemon=True).start()
+
+@contextlib.contextmanager
+def _telling(report: Reporter) -> Iterator[threading.Timer]:
+    """Tell where this thread is if the block takes long, or until the timer is cancelled."""
+    thread = threading.get_ident()
+    timer = threading.Timer(SLOW, lambda: report({"stuck": users_line(thread)}))
+    timer.daemon = True
+    timer.start()
     try:
-        return load_registry(ref)
+        yield timer
     finally:
-        done.set()
+        timer.cancel()
 
 
 def _run(main: Coroutine[object, object, None]) -> None:
@@ -98,18 +112,17 @@ def _run(main: Coroutine[object, object, None]) -> None:
 
 
 async def _serve(
-    launch: Launch, registry: Registry, events: EventLog, report: Reporter, orders: Orders
+    launch: Launch,
+    registry: Registry,
+    events: EventLog,
+    report: Reporter,
+    orders: Orders,
+    opening: threading.Timer,
 ) -> None:
     loop = asyncio.get_running_loop()
     stop, started = asyncio.Event(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     handover = Handover(*(socket.socket(fileno=file) for file in launch.handover_fds))
-
-    def leave() -> None:
-        handover.leaving = True
-        stop.set()
-
-    orders.on_leave(lambda: loop.call_soon_threadsafe(leave))
     store = SqliteStore.open(launch.data_dir / DATABASE, Durability(launch.durability))
     listener = socket.socket(fileno=launch.socket_fd)
     host = Host(
@@ -129,20 +142,33 @@ async def _serve(
             "durability": launch.durability,
         },
     )
-    watchdog = Watchdog()
-    ready = asyncio.create_task(_report_files(started, report))
+    told, watchdog = asyncio.Event(), Watchdog()
+    orders.on_leave(lambda: loop.call_soon_threadsafe(told.set))
+
+    async def leave() -> None:
+        await told.wait()
+        await let_actions_end(host, report)
+        handover.leaving = True
+        stop.set()
+
+    helpers = (
+        asyncio.create_task(_report_files(started, report, opening)),
+        asyncio.create_task(leave()),
+    )
     try:
         await serve(app, listener, REQUEST_GRACE, stop=stop, started=started, handover=handover)
     finally:
-        ready.cancel()
+        for helper in helpers:
+            helper.cancel()
         watchdog.end()
         await store.close()
         events.close()
 
 
-async def _report_files(started: asyncio.Event, report: Reporter) -> None:
+async def _report_files(started: asyncio.Event, report: Reporter, opening: threading.Timer) -> None:
     """Say that it serves; then, from time to time, which of the user's files were imported since."""
     await started.wait()
+    opening.cancel()
     report({"ready": True})
     known, modules = loaded_files(), len(sys.modules)
     while True:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rivetpy import __version__
-from rivetpy.cli.engine_api import EngineApi
+from rivetpy.cli.engine_api import EngineApi, introduced
 from rivetpy.cli.paging import Paged
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.shared import Common
@@ -21,7 +21,7 @@ from rivetpy.client.plain import CONNECT_TIMEOUT
 from rivetpy.config import DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place, RegistryRef, data_dir, find_engine
 from rivetpy.errors import RivetError, did_you_mean
 from rivetpy.identity import Key, parse_key
-from rivetpy.wire.jsonvalue import JsonObject
+from rivetpy.wire.jsonvalue import Json, JsonObject
 
 #: So many actors are looked at for the names that are there.
 _LOOKED_AT = 1000
@@ -205,7 +205,7 @@ def _answering(place: Place, common: Common) -> Endpoint | None:
         endpoint = find_endpoint(place.endpoint, namespace=common.namespace)
         return endpoint if _listens(endpoint) else None
     endpoint = find_endpoint(DEFAULT_URL, namespace=common.namespace)
-    if place.directory_named or not _listens(endpoint) or _runs_another(endpoint, place):
+    if place.directory_named or not _listens(endpoint) or not _is_meant(endpoint, place):
         return None
     return endpoint
 
@@ -218,16 +218,22 @@ def _listens(endpoint: Endpoint) -> bool:
     return True
 
 
-def _runs_another(endpoint: Endpoint, place: Place) -> bool:
-    """Whether the engine at the default port is that of another project: a guess must not touch its actors."""
-    if place.registry is None:
+def _is_meant(endpoint: Endpoint, place: Place) -> bool:
+    """Whether the default port is an engine's, and not that of another project: a guess must not touch its actors."""
+    about = introduced(endpoint)
+    if about is None:
+        print(f"what listens at {endpoint.url} is no rivet engine", file=sys.stderr)
         return False
-    with contextlib.closing(EngineApi(endpoint)) as engine:
-        registry = engine.metadata().get("registry")
-    if registry in {None, str(place.registry)}:
-        return False
+    registry = about.get("registry")
+    if is_ours(registry, place):
+        return True
     print(f"the engine at {endpoint.url} runs another registry, {registry}", file=sys.stderr)
-    return True
+    return False
+
+
+def is_ours(registry: Json, place: Place) -> bool:
+    """Whether an engine that runs this registry may be the one that is meant here."""
+    return place.registry is None or registry in {None, str(place.registry)}
 
 
 def _no_engine(place: Place) -> str:

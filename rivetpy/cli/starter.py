@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 
 from rivetpy.cli.problems import Problem
-from rivetpy.cli.text import visible
+from rivetpy.cli.telling import tell
 
 REGISTRY = '''\
 """Guests come through a queue; each is greeted once, also when the engine is killed in between."""
@@ -60,51 +61,48 @@ registry = setup(use={"greeter": greeter})
 TEST = '''\
 """The greeter in an engine of the test's own: nothing listens, nothing sleeps, and a crash is one line."""
 
-import asyncio
-
 from registry import registry
-from rivetpy.testing import test_engine
 
 
-def test_every_guest_is_greeted_once():
-    async def story():
-        async with test_engine(registry) as t:
-            greeter = t.client.greeter.get_or_create("main")
-            await greeter.send("guests", {"name": "Ada"})
-            await greeter.send("guests", {"name": "Grace"})
-            await t.advance(seconds=1)
-            assert await greeter.greeted() == ["Ada"]
-            await t.advance(minutes=1)
-            assert await greeter.greeted() == ["Ada", "Grace"]
-
-    asyncio.run(story())
+async def test_every_guest_is_greeted_once(rivet_engine):
+    t = await rivet_engine(registry)
+    greeter = t.client.greeter.get_or_create("main")
+    await greeter.send("guests", {"name": "Ada"})
+    await greeter.send("guests", {"name": "Grace"})
+    await t.advance(seconds=1)
+    assert await greeter.greeted() == ["Ada"]
+    await t.advance(minutes=1)
+    assert await greeter.greeted() == ["Ada", "Grace"]
 '''
 
 FILES = {"registry.py": REGISTRY, "test_registry.py": TEST}
 
+NEXT = (
+    "rivet dev                    # and in a second terminal:",
+    "rivet send guests name=Ada",
+    "rivet history greeter",
+    "python -m pytest             # after: pip install pytest",
+)
 
-def start_project(directory: Path) -> None:
+
+def start_project(directory: Path, as_json: bool) -> None:
     """Write the files. Raises Problem when one of them is there already; then nothing is written."""
-    taken = [str(directory / name) for name in FILES if (directory / name).exists()]
+    taken = [str(directory / name) for name in FILES if os.path.lexists(directory / name)]
     if taken:
         raise Problem(
             f"Already there: {', '.join(taken)}. Nothing was changed. Choose another: rivet init DIR"
         )
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise Problem(
+            f"{directory} is no directory. Nothing was changed. Choose another: rivet init DIR"
+        ) from None
     for name, text in FILES.items():
         with (directory / name).open("x", encoding="utf-8") as file:
             file.write(text)
-    elsewhere = directory.resolve() != Path.cwd()
-    print(visible(f"made {' and '.join(str(directory / name) for name in FILES)}; now:"))
-    for step in _next(f"cd {quote(str(directory))}" if elsewhere else ""):
-        print(visible(f"  {step}"))
-
-
-def _next(go: str) -> list[str]:
-    return [
-        *([go] if go else []),
-        "rivet dev                    # and in a second terminal:",
-        "rivet send guests name=Ada",
-        "rivet history greeter",
-        "python -m pytest             # after: pip install pytest",
-    ]
+    made = [str(directory / name) for name in FILES]
+    there = f"./{directory}" if str(directory).startswith("-") else str(directory)  # no option of cd
+    go = [] if directory.resolve() == Path.cwd() else [f"cd {quote(there)}"]
+    steps = [f"  {step}" for step in (*go, *NEXT)]
+    tell("init", f"made {' and '.join(made)}; now:", *steps, as_json=as_json, files=made)

@@ -7,19 +7,23 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rivetpy.cli.launch import Launch, Order, Report
-from rivetpy.cli.logs import object_line
+from rivetpy.cli.launch import ACTION_GRACE, Launch, Order, Report
+from rivetpy.cli.logline import object_line
 from rivetpy.cli.problems import FAILED, INTERRUPTED, StartProblem
 from rivetpy.cli.process import Child, Stage
-from rivetpy.cli.reloading import Reloading
+from rivetpy.cli.reload_lines import broken_lines, finishing_line, how_it_ended, news, slow_line
+from rivetpy.cli.reloading import LOOK_PERIOD, Reloading
 from rivetpy.cli.signals import ENDING, Signals
-from rivetpy.cli.text import near, visible
+from rivetpy.cli.stays import HOPELESS, Stays
+from rivetpy.cli.text import visible
 
-#: Seconds a child may take to put its actors away and close its store.
-GRACE = 20.0
+#: Seconds a child may take to put its actors away and close its store; and one that leaves first lets actions end.
+GRACE, LEAVING_GRACE = 20.0, 20.0 + ACTION_GRACE
+#: So many imports in a row are begun anew for a save that comes meanwhile; then one is let finish.
+MOST_RESTARTS = 3
 #: Seconds before a child that died is replaced: the first pause, and the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 #: A child that lived so long (seconds) died for a new reason: the pauses begin anew.
@@ -44,9 +48,11 @@ class Supervisor:
     coming: Child | None = None
     #: Has imported all but the user's code, for the next save.
     spare: Child | None = None
-    #: What the newest child's registry holds.
-    _actors: Report = field(default_factory=dict)
-    _announced: bool = False
+    #: The actors of the code that serves or served last; None before the first.
+    _actors: Report | None = None
+    _stays: Stays = field(default_factory=Stays)
+    #: How many imports in a row were begun anew before they came to their end.
+    _restarts: int = 0
     #: Why it can't start, once that is so.
     _failure: StartProblem | None = None
     #: How often somebody asked to end.
@@ -105,47 +111,55 @@ class Supervisor:
 
     def patience(self, now: float) -> float | None:
         """Seconds until something is to be done although nothing happens."""
+        self._stays.look(self._alive, now)
         times = [at - now for at in (self._deadline, self._again_at) if at is not None]
-        if self.reloading is not None and self._may_bring:
-            times.append(self.reloading.patience(now))
+        times += self._stays.patience(now)
+        if self.reloading is not None:
+            times.append(self.reloading.patience(now) if self._may_bring(now) else LOOK_PERIOD)
         return max(0.0, min(times)) if times else None
 
     # -- what happens ------------------------------------------------------------------------------------
 
     def passed(self, now: float) -> None:
         """Time has passed: something may be due."""
+        self._stays.look(self._alive, now)
+        for child in self._stays.silent(now):
+            self._slow(child, None, silent=child.pid)
         if self._deadline is not None and now >= self._deadline and self.serving is not None:
-            self._say(f"it did not end within {GRACE:g} s and is killed; nothing is lost")
+            self._say("the engine did not end in time and is killed; nothing is lost")
             self.serving.kill()
             self._deadline = None
         if self.reloading is not None:
             self.reloading.look(now)
         if self._again_at is not None and now >= self._again_at:
             self.bring()
-        if self.reloading is not None and self._may_bring and self.reloading.saves.due(now) == 0:
+        if self.reloading is not None and self._may_bring(now) and self.reloading.saves.due(now) == 0:
             self.launch = self.reloading.relocated(self.launch)
             self.bring()
 
-    @property
-    def _may_bring(self) -> bool:
-        """Whether a save is taken up now: one that comes while the newest child gets the data waits until it has."""
+    def _may_bring(self, now: float) -> bool:
+        """Whether a save is taken up now: one that comes while the newest child gets the data waits until it has, and
+        where saves come faster than an import ends, one import is let finish."""
         if self._asked or self._failure is not None:
             return False
         if self.coming is None or self.coming.refused:
             return True
+        if self._restarts >= MOST_RESTARTS and self._stays.seconds(self.coming, now) < HOPELESS:
+            return False
         return self.coming.stage in {Stage.WARM, Stage.IMPORTING, Stage.CHECKING}
 
     def bring(self) -> None:
         """Import the registry as it is now, in a child; instead of one that still imports what it was before."""
         self._again_at = None
         if self.coming is not None:
+            self._restarts += not self.coming.refused
             self.coming.kill()
             self.coming.close()
         self.coming, self.spare = self._fresh(), None
         if self.reloading is not None:
             self.coming.saved_at = self.reloading.saves.waiting_since
             self.reloading.saves.begin(time.time_ns())
-        if self._announced:
+        if self._actors is not None:
             self.coming.order(Order.CHECK)
         self.coming.order(Order.IMPORT)
 
@@ -164,14 +178,15 @@ class Supervisor:
             self.reloading.heard(report)
         if "failed" in report:
             self._refused(child, StartProblem(report["failed"], report["detail"]))
-        elif "stuck" in report and child is self.coming:
-            self._say(
-                f"{self._name} is being imported for a while now, at {near(report['stuck'])}{self._meanwhile}"
-            )
+        elif "stuck" in report:
+            self._slow(child, report["stuck"])
         elif "imported" in report:
-            self._actors = report["imported"]
+            child.actors = report["imported"]
         elif "checked" in report:
+            self._restarts = 0
             self._checked(child, report["checked"])
+        elif "finishing" in report:
+            self._say(finishing_line(report["finishing"]))
         elif "ready" in report:
             self._ready(child, now)
         self._advance(now)
@@ -187,7 +202,9 @@ class Supervisor:
             self.serving.order(Order.GO)
         elif self.serving.stage is Stage.SERVING:
             self.serving.order(Order.LEAVE)
-            self._deadline = now + GRACE
+            self._deadline = now + LEAVING_GRACE
+        elif self.serving.stage is Stage.OPENING and self._deadline is None:
+            self._deadline = now + self._stays.left(self.serving, now)
 
     def _checked(self, child: Child, told: Report) -> None:
         """Say which workflows would break; with --strict-replay that is a broken save."""
@@ -201,15 +218,20 @@ class Supervisor:
 
     def _ready(self, child: Child, now: float) -> None:
         self._deadline = None
-        if not self._announced:
-            self._announced = True
-            self.announce(self._actors)
+        before, self._actors = self._actors, child.actors
+        if before is None:
+            self.announce(child.actors)
         elif child.saved_at is not None:
-            self._say(f"reloaded in {now - child.saved_at:.2f} s")
+            self._say(f"reloaded in {now - child.saved_at:.2f} s: {news(before, child.actors)}")
             self._prepare()
         else:
             self._say("the engine runs again")
         child.order(Order.SPEAK)
+
+    def _slow(self, child: Child, site: str | None, silent: int | None = None) -> None:
+        """A child takes long for what it is at. It goes on; a save or Ctrl-C ends it."""
+        if child is not self.spare and not child.refused and self._stays.tell(child):
+            self._say(f"{slow_line(self._name, child.stage, site, silent)}{self._meanwhile}")
 
     def _prepare(self) -> None:
         """Who has saved once will save again: have a child ready that has only the user's code to import."""
@@ -219,7 +241,8 @@ class Supervisor:
     def _refused(self, child: Child, problem: StartProblem) -> None:
         """A child can't start with what is there now."""
         child.refused = True
-        if not self._announced or self.reloading is None:
+        self._restarts = 0
+        if self._actors is None or self.reloading is None:
             self._failure = problem
             return
         self._say(str(problem))
@@ -231,7 +254,8 @@ class Supervisor:
 
     @property
     def _meanwhile(self) -> str:
-        return "; the last good code goes on" if self.serving is not None else "; requests wait"
+        serves = self.serving is not None and self.serving.stage is not Stage.OPENING
+        return "; the last good code goes on" if serves else "; requests wait"
 
     def ended(self, child: Child, now: float) -> None:
         """A child is gone."""
@@ -275,6 +299,8 @@ class Supervisor:
             if self.serving is not None:
                 self.serving.end()
         self._deadline = now + GRACE
+        if self.serving is not None and self.serving.stage is Stage.OPENING:
+            self._deadline = now + self._stays.left(self.serving, now)
 
     def _end_others(self) -> None:
         """End the children that have no data to put away."""
@@ -297,35 +323,6 @@ class Supervisor:
     @property
     def _name(self) -> str:
         return self.launch.registry.path.name
-
-
-def broken_lines(told: Report) -> Iterator[str]:
-    """The workflows that the new code breaks, a line each, and what becomes of them."""
-    for each in told["broken"]:
-        who = f"{each['name']} {each['key']}"
-        if each["site"] is None:
-            yield f"{who} can't go on: {each['error'] or each['status']}"
-        else:
-            yield (
-                f"{who} diverges at {each['location']!r}: the code asks for {each['expected']}, "
-                f"the journal has {each['found']} ({near(each['site'])})"
-            )
-    if more := told["count"] - len(told["broken"]):
-        yield f"and {more} more"
-    if told["count"]:
-        yield "they pause until a save that fits, and all others go on; rivet history shows the ways out"
-    if not told["whole"]:
-        yield "there were more running workflows than could be checked in a second; rivet replay --all checks every one"
-
-
-def how_it_ended(code: int) -> str:
-    """An exit code in words."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
 
 
 def say_plainly(text: str) -> None:

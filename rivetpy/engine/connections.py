@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from rivetpy.codec import Value
 from rivetpy.engine.actors import options_of, specifier_of
@@ -12,6 +11,8 @@ from rivetpy.engine.sockets import FAILED, Gone, Outbox, Socket, TooLong, reason
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.connections import Closed, Connection, Event, Outgoing
+from rivetpy.host.logs import actor_log
+from rivetpy.identity import format_key
 from rivetpy.store import ActorRow
 from rivetpy.wire.bodies import args_list
 from rivetpy.wire.encodings import Encoding
@@ -26,8 +27,6 @@ from rivetpy.wire.messages import (
     ToClient,
 )
 from rivetpy.wire.messages import Event as EventMessage
-
-log = logging.getLogger("rivetpy.engine")
 
 #: Actions of one connection that may run at a time; the next message is read when one of them ends.
 MAX_RUNNING = 128
@@ -66,6 +65,7 @@ class Talk:
         self._row = row
         self._options = options_of(host, row.name)
         self._actor = specifier_of(row)
+        self._log = actor_log(row.name, format_key(row.key))
         self._encoding = encoding
         self._socket = socket
         self._outbox = Outbox(socket, text=encoding.is_text)
@@ -100,7 +100,7 @@ class Talk:
         try:
             connection = await self._host.connect(self._row.id, params, self._deliver)
         except Exception as error:
-            shown = for_client(error, self._ray_id, self._actor)
+            shown = self._told(error, "a connection")
             if shown.group not in _NOT_OF_THE_ACTOR:
                 self._put(failed(shown, self._actor))
             self._outbox.close(FAILED, reason_of(shown, self._ray_id))
@@ -128,7 +128,7 @@ class Talk:
         except TooLong:
             self._outbox.close(FAILED, f"message.incoming_too_long#{self._ray_id}")
         except Exception as error:
-            self._outbox.close(FAILED, reason_of(for_client(error, self._ray_id, self._actor), self._ray_id))
+            self._outbox.close(FAILED, reason_of(self._told(error, "a connection"), self._ray_id))
 
     async def _take(self, connection: Connection, message: ActionRequest | SubscriptionRequest) -> None:
         if isinstance(message, SubscriptionRequest):
@@ -145,7 +145,7 @@ class Talk:
         try:
             await connection.subscribe(message.event_name, message.subscribe)
         except Exception as error:
-            self._put(failed(for_client(error, self._ray_id, self._actor), self._actor))
+            self._put(failed(self._told(error, f"subscribing to {message.event_name!r}"), self._actor))
 
     async def _act(self, connection: Connection, message: ActionRequest) -> None:
         try:
@@ -154,7 +154,7 @@ class Talk:
             self._check_length(answer, "The answer")
             self._outbox.put(answer)
         except Exception as error:
-            shown = for_client(error, self._ray_id, self._actor)
+            shown = self._told(error, f"action {message.name!r}")
             self._put(failed(shown, self._actor, message.id))
 
     # -- what the actor says -----------------------------------------------------------------------------
@@ -169,8 +169,11 @@ class Talk:
             self._check_length(data, f"The event {outgoing.name!r}")
             self._outbox.put(data)
         except RivetError as error:
-            log.warning("an event of actor %s (%s) can't be sent: %s", self._actor.key, self._row.id, error)
+            self._log.warning("event %r can't be sent: %s", outgoing.name, error)
             self._outbox.close(FAILED, reason_of(error, self._ray_id))
+
+    def _told(self, error: Exception, what: str) -> RivetError:
+        return for_client(error, self._ray_id, self._row, what)
 
     def _put(self, message: ToClient) -> None:
         self._outbox.put(self._encoding.write_union(TO_CLIENT, message))

@@ -54,7 +54,7 @@ class Gateway:
         except ClientDisconnect:
             raise
         except Exception as error:
-            answer = error_answer(error, ray_id, actor)
+            answer = error_answer(error, ray_id, row, _what(target))
         answer.headers += [
             (b"x-rivet-actor", actor.actor_id.encode()),
             (b"x-rivet-actor-generation", str(actor.generation).encode()),
@@ -132,14 +132,14 @@ class Gateway:
         if message.wait:
             reply = await self._wait(request, row, name, message)
         else:
-            reply = await self._send(row, name, message, _params(request))
+            reply = await self._host.send(row.id, name, message, _params(request))
         return self._written(row, bodies, bodies.write_reply(reply, message.wait))
 
     async def _wait(self, request: Request, row: ActorRow, name: str, message: QueueSend) -> QueueReply:
         """A send that waits: until its timeout, the actor's action timeout, or its client's end."""
         longest = options_of(self._host, row.name).action_timeout
         cut = None if message.timeout is not None and message.timeout <= longest else longest
-        work = within(cut, self._send(row, name, message, _params(request)))
+        work = within(cut, self._host.send(row.id, name, message, _params(request)))
         try:
             return await while_connected(request.receive, self._stopping, work)
         except RivetError as error:
@@ -147,18 +147,6 @@ class Gateway:
                 raise
             # "Did not run, send again" would be wrong: the message may be in the queue already.
             raise cut_short() from error
-
-    async def _send(self, row: ActorRow, name: str, message: QueueSend, params: Value) -> QueueReply:
-        sent = await self._host.send(
-            row.id,
-            name,
-            message.body,
-            wait=message.wait,
-            timeout=message.timeout,
-            idempotency_key=message.idempotency_key,
-            params=params,
-        )
-        return QueueReply(sent.status, sent.response)
 
     def _written(self, row: ActorRow, bodies: Bodies, data: bytes) -> Answer:
         limit = options_of(self._host, row.name).max_outgoing_message_size
@@ -180,3 +168,13 @@ def _only_post(request: Request, target: Target) -> None:
             f"{path} takes POST, not {request.method}.",
             {"method": request.method, "path": path},
         )
+
+
+def _what(target: Target) -> str:
+    """What a request is for, as the log names it."""
+    match segments(target.path):
+        case ("action", name) if name:
+            return f"action {name!r}"
+        case ("queue", name) if name:
+            return f"a message to queue {name!r}"
+    return "a request"

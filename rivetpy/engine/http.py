@@ -7,12 +7,17 @@ import logging
 from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.types import Receive, Send
 
+from rivetpy.engine.actors import specifier_of
 from rivetpy.errors import RivetError, StoreError
-from rivetpy.wire.errors import ActorSpecifier, error_body, visible
+from rivetpy.host.logs import actor_log
+from rivetpy.identity import format_key
+from rivetpy.store import ActorRow
+from rivetpy.wire.errors import error_body, visible
 from rivetpy.wire.jsonvalue import JsonObject, encode
 
 log = logging.getLogger("rivetpy.engine")
@@ -51,26 +56,30 @@ def json_answer(tree: JsonObject, status: int = 200) -> Answer:
     return Answer(encode(tree), status)
 
 
-def error_answer(error: Exception, ray_id: str, actor: ActorSpecifier | None = None) -> Answer:
-    """An error as an answer, as far as a client may see it."""
-    shown = for_client(error, ray_id, actor)
-    answer = json_answer(error_body(shown, actor), shown.status)
+def error_answer(
+    error: Exception, ray_id: str, row: ActorRow | None = None, what: str = "a request"
+) -> Answer:
+    """An error as an answer, as far as a client may see it. ``row``, ``what``: whose it is, and what failed."""
+    shown = for_client(error, ray_id, row, what)
+    answer = json_answer(error_body(shown, None if row is None else specifier_of(row)), shown.status)
     answer.headers.append((b"x-rivet-error", header_text(f"{shown.group}.{shown.code}")))
     return answer
 
 
-def for_client(error: Exception, ray_id: str, actor: ActorSpecifier | None = None) -> RivetError:
-    """The error as a client may see it; what it may not see goes to the log, with the same ray id."""
+def for_client(
+    error: Exception, ray_id: str, row: ActorRow | None = None, what: str = "a request"
+) -> RivetError:
+    """The error as a client may see it; what it may not see goes to the log, with the same ray id.
+
+    The log names the actor whose it is, and what failed.
+    """
     shown = visible(error)
     if shown is not error or isinstance(error, StoreError):
         trouble = isinstance(error, StoreError)  # which says all in one line, where a stack says nothing
         text = f": {error}" if trouble else ""
-        log.error("%s (ray %s)%s", _where(actor), ray_id, text, exc_info=None if trouble else error)
+        said = log if row is None else actor_log(row.name, format_key(row.key))
+        said.error("%s failed (ray %s)%s", what, ray_id, text, exc_info=None if trouble else error)
     return shown
-
-
-def _where(actor: ActorSpecifier | None) -> str:
-    return f"a request to actor {actor.key} ({actor.actor_id}) failed" if actor else "a request failed"
 
 
 def header_text(text: str) -> bytes:
@@ -85,11 +94,24 @@ def header_text(text: str) -> bytes:
 
 def raw_path(request: HTTPConnection) -> bytes:
     """The path as it came, still percent-coded, without the path the application is mounted under."""
-    raw: bytes | None = request.scope.get("raw_path")
+    scope = request.scope
+    raw: bytes | None = scope.get("raw_path")
     if raw is None:  # an optional part of ASGI; without it a coded slash can't be told from a real one
-        raw = request.scope["path"].encode()
-    root: str = request.scope.get("root_path", "")
-    return raw.removeprefix(root.encode()) if root else raw
+        raw = scope["path"].encode()
+    root: str = scope.get("root_path", "")
+    if not root:
+        return raw
+    # Of a proxy in front of the program the part of the root may have been taken away, or not.
+    mounted = root.removeprefix(scope.get("app_root_path", ""))
+    return _below(raw, root) or _below(raw, mounted) or raw
+
+
+def _below(raw: bytes, root: str) -> bytes | None:
+    """The path below a root, which may be coded in it in any way; None when it is not there."""
+    names, parts = root.split("/"), raw.split(b"/")
+    if [unquote_to_bytes(part) for part in parts[: len(names)]] != [name.encode() for name in names]:
+        return None
+    return b"/" + b"/".join(parts[len(names) :])
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -18,6 +18,7 @@ from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import Host
 from rivetpy.identity import parse_key
 from rivetpy.store import ActorRow, Listing
+from rivetpy.wire.bodies import KEEPS_KEYS
 from rivetpy.wire.inputs import read_input
 from rivetpy.wire.jsonvalue import Json, JsonObject, Value
 from rivetpy.wire.routes import segments
@@ -76,6 +77,7 @@ class Management:
             "runtime": "engine",
             "version": rivetpy.__version__,
             "actorNames": self._names(),
+            KEEPS_KEYS: True,
             **self._details,
         }
 

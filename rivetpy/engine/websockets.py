@@ -16,7 +16,6 @@ from rivetpy.engine.door import Door, bearer
 from rivetpy.engine.http import for_client, raw_path
 from rivetpy.engine.inspector.access import check_token
 from rivetpy.engine.inspector.requests import texts
-from rivetpy.engine.inspector.socket import Inspection, framing_of
 from rivetpy.engine.raw import check_hook, websocket_for_actor
 from rivetpy.engine.sockets import BAD_DATA, FAILED, NORMAL, POLICY, PROTOCOL, Gone, Socket, reason_of
 from rivetpy.errors import RivetError
@@ -81,6 +80,9 @@ class WebSockets:
     async def _inspect(
         self, request: HTTPConnection, socket: Socket, target: Target, offer: Offer, ray_id: str
     ) -> None:
+        # Its messages are a tenth of all that an engine has to import, and most engines are never asked for them.
+        from rivetpy.engine.inspector.socket import Inspection, framing_of
+
         row = await actor_of(self._host, target.actor)
         framing = framing_of(next(iter(texts(target.query, "protocol_version")), None))
         if framing is None:

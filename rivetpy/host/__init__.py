@@ -3,6 +3,5 @@
 from rivetpy.host.control import Rewind
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.host import Host
-from rivetpy.host.queues import SendResult
 
-__all__ = ["Host", "HostEvent", "Rewind", "SendResult", "Watcher"]
+__all__ = ["Host", "HostEvent", "Rewind", "Watcher"]

@@ -111,7 +111,7 @@ def check_rows(row: ActorRow, rows: Pairs) -> None:
     for message in view_rows(row, rows).queue:
         codec.decode(message.body)
     next_due(rows)
-    Senders(rows)
+    Senders(rows, now=0, longest=0)
     undo = dict(rows).get(layout.UNDO)
     if undo is not None:
         _, kept, ids = msgpack.unpackb(undo)

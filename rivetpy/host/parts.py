@@ -14,11 +14,12 @@ from rivetpy.host.database import Database, NoDatabase
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.inbox import Inbox
 from rivetpy.host.logs import Log
-from rivetpy.host.queues import Queues, SendResult
+from rivetpy.host.queues import Queues
 from rivetpy.host.rows import DirectRows, Table
 from rivetpy.host.work import Work
 from rivetpy.identity import Key
 from rivetpy.store import ActorRow
+from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.workflow.failure import failure_of
 
 
@@ -40,16 +41,8 @@ class Outside(Protocol):
     ) -> Value: ...
 
     async def send(
-        self,
-        actor_id: str,
-        queue: str,
-        body: Value,
-        *,
-        wait: bool = False,
-        timeout: float | None = None,
-        idempotency_key: str | None = None,
-        params: Value = None,
-    ) -> SendResult: ...
+        self, actor_id: str, queue: str, message: QueueSend, params: Value = None
+    ) -> QueueReply: ...
 
     def sleep_soon(self, actor_id: str) -> None:
         """Put an actor away once its calls are answered."""

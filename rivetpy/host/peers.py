@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rivetpy import codec
-from rivetpy.client.calls import Reply
+from rivetpy.client.calls import OpenReply
 from rivetpy.client.lines import Line
 from rivetpy.client.requests import ById, ByKey, Target
 from rivetpy.codec import Value
@@ -51,7 +51,7 @@ class Peers:
                 return await self._step.own_action(name, plain)
             return await self._parts.outside.call(actor_id, name, plain, target.params)
         except Exception as error:
-            raise _shown(error, actor_id) from error
+            raise _shown(error, f"action {name!r} of {target.shown}") from error
 
     async def send(self, target: Target, queue: str, message: QueueSend) -> QueueReply:
         actor_id = await self._reachable(target)
@@ -61,22 +61,12 @@ class Peers:
                 "waits_for_itself",
                 f"This actor would wait for its own answer to queue {queue!r} for ever. Send without wait=True.",
             )
-        key = message.idempotency_key
-        if key is None and self._step is not None:
-            key = self._step.next_key(actor_id, queue)
+        if message.idempotency_key is None and self._step is not None:
+            message = replace(message, idempotency_key=self._step.next_key(actor_id, queue))
         try:
-            sent = await self._parts.outside.send(
-                actor_id,
-                queue,
-                message.body,
-                wait=message.wait,
-                timeout=message.timeout,
-                idempotency_key=key,
-                params=target.params,
-            )
+            return await self._parts.outside.send(actor_id, queue, message, target.params)
         except Exception as error:
-            raise _shown(error, actor_id) from error
-        return QueueReply(sent.status, sent.response)
+            raise _shown(error, f"a message to queue {queue!r} of {target.shown}") from error
 
     async def resolve(self, target: ByKey) -> str:
         own, outside = self._parts.core.row, self._parts.outside
@@ -103,7 +93,9 @@ class Peers:
     async def websocket(self, target: Target, path: str) -> ClientConnection:
         raise _not_here("websocket")
 
-    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
+    async def fetch(
+        self, target: Target, path: str, request: Request, parts: AsyncIterable[bytes] | None
+    ) -> OpenReply:
         raise _not_here("fetch")
 
     async def close(self) -> None:
@@ -132,9 +124,9 @@ def _not_here(method: str) -> RivetError:
     )
 
 
-def _shown(error: Exception, actor_id: str) -> Exception:
+def _shown(error: Exception, what: str) -> Exception:
     """The error as any client would get it; what it hides is in the log."""
     shown = visible(error)
     if shown is not error:
-        log.error("a call of actor %s failed", actor_id, exc_info=error)
+        log.error("%s failed", what, exc_info=error)
     return shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from rivetpy import codec
 from rivetpy.clock import TimeLimit
@@ -15,16 +14,9 @@ from rivetpy.host.mailbox import Mailbox, pack_message
 from rivetpy.host.senders import Seen, Senders
 from rivetpy.host.tasks import Tasks
 from rivetpy.store import Batch
+from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.workflow import layout
 from rivetpy.workflow.entries import Message
-
-
-@dataclass(frozen=True, slots=True)
-class SendResult:
-    """What became of a send: ``completed`` (with the response, when waited for) or ``timedOut``."""
-
-    status: str
-    response: Value = None
 
 
 class Queues:
@@ -41,34 +33,27 @@ class Queues:
 
     # -- sending -----------------------------------------------------------------------------------------
 
-    async def send(
-        self,
-        queue: str,
-        body: Value,
-        *,
-        wait: bool = False,
-        timeout: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> SendResult:
+    async def send(self, queue: str, message: QueueSend) -> QueueReply:
         """Enqueue a message, durable when this returns; with ``wait``, return when it is completed or ``timeout``
         seconds passed (then the message stays in the queue).
 
         A second send with the same idempotency key enqueues nothing and gets the first one's result.
         """
         seen: Seen | None = None
-        if idempotency_key is None:  # a sender that leaves meanwhile does not take its message back
-            message = await self._enqueue(queue, body)
+        key = message.idempotency_key
+        if key is None:  # a sender that leaves meanwhile does not take its message back
+            number = await self._enqueue(queue, message.body)
         else:
-            message, seen = await self._tasks.finish(self._enqueue_once(queue, body, idempotency_key))
-        if not wait:
-            return SendResult("completed")
+            number, seen = await self._tasks.finish(self._enqueue_once(queue, message.body, key))
+        if not message.wait:
+            return QueueReply("completed")
         if seen is not None and seen.completed:
-            return SendResult("completed", None if seen.response is None else codec.decode(seen.response))
+            return QueueReply("completed", None if seen.response is None else codec.decode(seen.response))
         try:
-            with TimeLimit(self._core.clock, timeout):
-                return SendResult("completed", codec.decode(await self.senders.wait(message)))
+            with TimeLimit(self._core.clock, message.timeout):
+                return QueueReply("completed", codec.decode(await self.senders.wait(number)))
         except TimeoutError:
-            return SendResult("timedOut")
+            return QueueReply("timedOut")
 
     async def _enqueue(self, queue: str, body: Value) -> int:
         """The id of the new message."""
@@ -89,6 +74,7 @@ class Queues:
         seen = self.senders.remember(batch, message, idempotency_key)
         seen.arriving = asyncio.current_task()
         await self._core.write(batch)
+        seen.arriving = None
         self.arrived([message])
         return message.id, seen
 
@@ -145,7 +131,7 @@ class Queues:
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         """Remove a message and remember its response, in the batch; then answer whoever waits for it."""
-        self.senders.complete(batch, message, response)
+        self.senders.complete(batch, message, response, self._core.clock.now())
         await self._core.write(batch)
         self.mailbox.answered(message.id)
         self.senders.answer(message.id, response)

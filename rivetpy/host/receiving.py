@@ -8,6 +8,7 @@ from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
 from rivetpy.host.parts import Parts
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import layout
 from rivetpy.workflow.duration import Duration, deadline, milliseconds
 from rivetpy.workflow.entries import Message
@@ -45,7 +46,7 @@ class ActorQueue:
 
     async def send(self, queue: str, body: Value = None) -> None:
         """Send to a queue of this actor; durable when this returns."""
-        await self._parts.queues.send(queue, body)
+        await self._parts.queues.send(queue, QueueSend(body))
 
     async def next(
         self, names: Names = None, *, timeout: Duration | None = None, completable: bool = False

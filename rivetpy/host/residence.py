@@ -6,22 +6,21 @@ import abc
 import asyncio
 import contextlib
 import dataclasses
-import logging
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
-from rivetpy.clock import Clock, SystemClock, Timer
+from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import lifecycle
 from rivetpy.host.conns import Conns
-from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.events import Watcher
 from rivetpy.host.files import Files
+from rivetpy.host.idle import Idle
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
 from rivetpy.host.locks import Locks
 from rivetpy.host.namespaces import Namespaces
@@ -34,9 +33,7 @@ from rivetpy.identity import Key, new_id, new_token
 from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
-from rivetpy.workflow.failure import Failure, failure_of
 
-T = TypeVar("T")
 Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
@@ -80,10 +77,9 @@ class Residence(abc.ABC):
         self._lock = Locks()
         self._crashed: set[str] = set()
         self._tasks = Tasks()
-        self._watching: asyncio.Task[None] | None = None
-        self._waker = Waker(self._store, self._clock, self._wake, self._put_off)
+        self._waker = Waker(self._store, self._clock, self._wake, self._put_off, self._watch, self._tasks)
         self._stopping = False
-        self._idle: dict[str, Timer] = {}
+        self._idle = Idle(self._clock, self._is_leaving, self._fall_asleep)
         self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
         #: What opens the inspectors of actors that were looked into.
@@ -95,16 +91,13 @@ class Residence(abc.ABC):
         await self.namespaces.load()
         crashed = await self._store.awake()
         self._crashed.update(crashed)
-        self._tasks.start(self._waker.wake_all(crashed))
+        self._waker.start(crashed)
         self._tasks.start(self._quietly(self._files.sweep(self._files.left_behind(), self._store.get)))
-        self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
 
     async def stop(self, grace: float | None = None) -> None:
         """Put everybody away, within ``grace`` seconds (default: each actor's own). New work is refused."""
         self._stopping = True
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._waker.stop()
         await self._tasks.idle(WINDING_UP if grace is None else grace)
         await asyncio.gather(
             *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
@@ -120,9 +113,7 @@ class Residence(abc.ABC):
         """Let go of everything without a word or a write, as ``kill -9`` does; for tests."""
         self._stopping = True
         gone = StoreError("dropped", "The engine was dropped.")
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._waker.stop()
         self._tasks.cancel()
         for instance in list(self._awake.values()):
             self._forget(instance)
@@ -138,6 +129,11 @@ class Residence(abc.ABC):
     def bodies(self) -> int:
         """How many steps, scheduled actions and other things that keep an actor awake are running."""
         return sum(instance.bodies for instance in self._awake.values())
+
+    @property
+    def acting(self) -> frozenset[object]:
+        """The actions that run, one thing for each: what is in two answers has not ended between them."""
+        return frozenset(call for instance in self._awake.values() for call in instance.acting)
 
     @property
     def awake(self) -> int:
@@ -206,7 +202,7 @@ class Residence(abc.ABC):
             yield instance
         finally:
             instance.busy -= 1
-            self._rest(instance)
+            self._idle.rests(instance)
 
     async def _wake(self, actor_id: str) -> Instance:
         return await self._tasks.finish(self._find_or_wake(actor_id))
@@ -259,9 +255,9 @@ class Residence(abc.ABC):
             raise
         self._awake[row.id] = instance
         self._by_identity[row.namespace, row.name, row.key] = row.id
-        instance.on_rest = lambda: self._rest(instance)
+        instance.on_rest = lambda: self._idle.rests(instance)
         instance.start(crashed=crashed, always_replay=self._always_replay)
-        self._rest(instance)
+        self._idle.rests(instance)
         return instance
 
     # -- putting away ------------------------------------------------------------------------------------
@@ -271,32 +267,13 @@ class Residence(abc.ABC):
         if self._awake.get(row.id) is instance:
             del self._awake[row.id]
             self._by_identity.pop((row.namespace, row.name, row.key), None)
-            if (timer := self._idle.pop(row.id, None)) is not None:
-                timer.cancel()
+            self._idle.forget(row.id)
 
-    def _rest(self, instance: Instance) -> None:
-        """The instance may have become idle: see to it in its sleep_timeout."""
-        options = instance.core.definition.options
-        actor_id = instance.actor_id
-        if (
-            options.no_sleep
-            or self._stopping
-            or actor_id in self._idle
-            or self._awake.get(actor_id) is not instance
-        ):
-            return
-        activity = instance.core.activity
-        self._idle[actor_id] = self._clock.call_later(
-            options.sleep_timeout, lambda: self._look(instance, activity)
-        )
+    def _is_leaving(self, instance: Instance) -> bool:
+        return self._stopping or self._awake.get(instance.actor_id) is not instance
 
-    def _look(self, instance: Instance, activity: int) -> None:
-        """One sleep_timeout later: put it away if nothing happened meanwhile."""
-        self._idle.pop(instance.actor_id, None)
-        if instance.resting and instance.core.activity == activity:
-            self._tasks.start(self._put_away_quietly(instance.actor_id))
-        elif not instance.diverged:
-            self._rest(instance)
+    def _fall_asleep(self, instance: Instance) -> None:
+        self._tasks.start(self._put_away_quietly(instance.actor_id))
 
     async def _put_away_quietly(self, actor_id: str) -> None:
         with contextlib.suppress(StoreError):  # the instance was given up, and will be woken again
@@ -307,13 +284,17 @@ class Residence(abc.ABC):
             instance = self._awake.get(actor_id)
             if instance is None or (only_idle and not instance.resting):
                 return
-            self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
-            with self._coming_back(instance.core.row):
-                await instance.put_away(
-                    instance.core.definition.options.sleep_grace_period if grace is None else grace,
-                    for_good=self._stopping,
-                )
-            self._waker.changed.set()
+            await self._let_leave(instance, grace)
+
+    async def _let_leave(self, instance: Instance, grace: float | None) -> None:
+        """Put an instance away whose lock is held."""
+        self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
+        with self._waker.coming_back(instance.core.row):
+            await instance.put_away(
+                instance.core.definition.options.sleep_grace_period if grace is None else grace,
+                for_good=self._stopping,
+            )
+        self._waker.changed.set()
 
     def _broken(self, instance: Instance, error: StoreError) -> None:
         """The store refused a commit: what is in memory is wrong. Start over from what is stored, after a pause."""
@@ -321,24 +302,7 @@ class Residence(abc.ABC):
             return
         self._forget(instance)
         instance.abandon(error)
-        self._come_back(instance.core.row, error)
-
-    @contextlib.contextmanager
-    def _coming_back(self, row: ActorRow) -> Iterator[None]:
-        """Whatever keeps an actor from leaving memory in order, it must not stay away: its row still says awake."""
-        try:
-            yield
-        except Exception as error:
-            self._come_back(row, error)
-            raise
-
-    def _come_back(self, row: ActorRow, error: Exception) -> None:
-        self._tell(row, f"put away: {_said(error)}", failure_of(error))
-        if not self._stopping:
-            self._clock.call_later(RETRY_PAUSE / 1000, lambda: self._try_again(row.id))
-
-    def _try_again(self, actor_id: str) -> None:
-        self._tasks.start(self._waker.try_wake(actor_id))
+        self._waker.come_back(instance.core.row, error)
 
     async def _put_off(self, actor_id: str, error: Exception) -> None:
         """An actor can't be woken: have it tried again later. Raises `StoreError`."""
@@ -346,7 +310,7 @@ class Residence(abc.ABC):
             row = await self._store.get(actor_id)
             if self._stopping or actor_id in self._awake or row is None or row.destroyed_at is not None:
                 return
-            self._tell(row, f"can't be woken: {_said(error)}", failure_of(error))
+            self._waker.tell(row, "can't be woken", error)
             later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
             await self._store.commit(Batch(actor_id, row=later))
 
@@ -360,7 +324,7 @@ class Residence(abc.ABC):
                 self._forget(instance)  # whoever comes now waits for the lock, then finds nobody
                 await instance.end(instance.core.definition.options.sleep_grace_period)
             gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
-            with self._coming_back(row):
+            with self._waker.coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
             self._files.forget(actor_id)
             self._tokens.pop(actor_id, None)
@@ -389,48 +353,6 @@ class Residence(abc.ABC):
         with contextlib.suppress(RivetError):  # it is gone already, or was given up and will be woken again
             await work
 
-    # -- changing from outside ---------------------------------------------------------------------------
-
-    async def _controlled(
-        self, actor_id: str, change: Callable[[ActorRow, Rows], tuple[Batch, T]], *, forced: bool
-    ) -> T:
-        """Put the actor away, change what is stored of it, and bring it back."""
-
-        async def work() -> T:
-            async with self._lock(actor_id):
-                await self._clear_out(actor_id, forced=forced)
-                row = await self._live_row(actor_id)
-                batch, result = change(row, await self._store.load(actor_id))
-                await self._store.commit(batch)
-            await self._wake(actor_id)
-            return result
-
-        return await self._tasks.finish(work())
-
-    async def _clear_out(self, actor_id: str, *, forced: bool) -> None:
-        """Put an actor away that may be in the middle of something; refuse then, unless forced."""
-        instance = self._awake.get(actor_id)
-        if instance is None:
-            return
-        if instance.in_flight and not forced:
-            raise RivetError(
-                "workflow",
-                "in_flight",
-                f"A step of {instance.name!r} is running. Wait for it, or cancel the workflow.",
-                status=409,
-            )
-        self._forget(instance)
-        with self._coming_back(instance.core.row):
-            await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
-        self._waker.changed.set()  # should the change be refused, its alarm is all that brings it back
-
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
             raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
-
-    def _tell(self, row: ActorRow, text: str, failure: Failure) -> None:
-        self._watch(HostEvent("actor_failed", row, text, logging.ERROR, failure=failure))
-
-
-def _said(error: Exception) -> str:
-    return error.message if isinstance(error, RivetError) else f"{type(error).__name__}: {error}"

@@ -12,14 +12,21 @@ import msgpack
 
 from rivetpy.errors import RivetError
 from rivetpy.store import Batch
+from rivetpy.wire.bodies import WAITING_KEY
 from rivetpy.workflow import layout
 from rivetpy.workflow.entries import Message
 
 VERSION = 1
 #: How long an idempotency key is remembered (ms).
 REMEMBERED = 24 * 3600 * 1000
+#: How long (ms) one is that a client gave by itself, after it was last asked for: by then that client has come back or
+#: given up. A day of them would be too many, since each send that waits has one.
+_COMING_BACK = 5 * 60 * 1000
 #: At most this many expired keys are forgotten with one send: the work is spread out.
 _FORGET_AT_ONCE = 2
+#: How the rows of keys end that are remembered for less than a day.
+_BRIEF = b"~"
+_DIGEST = 16
 
 
 @dataclass(slots=True)
@@ -27,7 +34,8 @@ class Seen:
     """A send with an idempotency key: the message it made, and what became of it."""
 
     message: int
-    created_at: int
+    #: When it was sent; of one that is remembered briefly, when it was completed (epoch ms).
+    at: int
     completed: bool = False
     response: bytes | None = None
     #: What brings the message into the store: nobody with the same key is answered before. None: done long ago.
@@ -35,20 +43,39 @@ class Seen:
 
     def pack(self) -> bytes:
         """As stored."""
-        packed: bytes = msgpack.packb([VERSION, self.message, self.created_at, self.completed, self.response])
+        packed: bytes = msgpack.packb([VERSION, self.message, self.at, self.completed, self.response])
         return packed
 
 
 def seen_key(idempotency_key: str) -> bytes:
     """The row of an idempotency key; hashed, so that any text will do."""
-    digest = hashlib.blake2b(idempotency_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return layout.IDEMPOTENCY + digest
+    text = idempotency_key.encode("utf-8", "surrogatepass")
+    end = _BRIEF if idempotency_key.startswith(WAITING_KEY) else b""
+    return layout.IDEMPOTENCY + hashlib.blake2b(text, digest_size=_DIGEST).digest() + end
+
+
+def _is_brief(row_key: bytes) -> bool:
+    return row_key[len(layout.IDEMPOTENCY) + _DIGEST :] == _BRIEF
+
+
+def _first(keys: Iterable[bytes]) -> list[bytes]:
+    return list(itertools.islice(keys, _FORGET_AT_ONCE))
+
+
+def _as_if_just_asked(seen: dict[bytes, Seen], now: int) -> dict[bytes, int]:
+    """The newest as of now, the others by so much older; who waits for an answer may come at any time."""
+    newest = max((each.at for each in seen.values()), default=now)
+    asked = {key: now - newest + each.at if each.completed else now for key, each in seen.items()}
+    return dict(sorted(asked.items(), key=lambda item: item[1]))
 
 
 class Senders:
-    """The waiting senders of one actor, and its idempotency keys."""
+    """The waiting senders of one actor, and its idempotency keys.
 
-    def __init__(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
+    ``longest`` (seconds) is how long one request may wait for an answer.
+    """
+
+    def __init__(self, rows: Iterable[tuple[bytes, bytes]], now: int, longest: float) -> None:
         self._futures: dict[int, list[asyncio.Future[bytes]]] = {}
         seen = []
         for key, value in rows:
@@ -56,7 +83,11 @@ class Senders:
                 _, *fields = msgpack.unpackb(value)
                 seen.append((key, Seen(*fields)))
         #: Oldest first, so the expired ones are in front.
-        self._seen = dict(sorted(seen, key=lambda item: item[1].created_at))
+        self._seen = dict(sorted(seen, key=lambda item: item[1].at))
+        #: When those of them that are remembered briefly were last asked for, longest ago first. Time in which nothing
+        #: was sent does not count: the engine may have been gone, and nobody could come back.
+        self._brief = _as_if_just_asked({k: s for k, s in self._seen.items() if _is_brief(k)}, now)
+        self._coming_back = _COMING_BACK + round(longest * 1000)
 
     @property
     def waiting(self) -> bool:
@@ -65,25 +96,40 @@ class Senders:
 
     def seen(self, idempotency_key: str, now: int) -> Seen | None:
         """The earlier send with this key, unless it is too long ago."""
-        seen = self._seen.get(seen_key(idempotency_key))
-        return seen if seen is not None and now - seen.created_at < REMEMBERED else None
+        key = seen_key(idempotency_key)
+        seen = self._seen.get(key)
+        if seen is None or now - seen.at >= REMEMBERED:
+            return None
+        self._asked(key, now)
+        return seen
+
+    def _asked(self, key: bytes, now: int) -> None:
+        if _is_brief(key):
+            self._brief.pop(key, None)
+            self._brief[key] = now
 
     def remember(self, batch: Batch, message: Message, idempotency_key: str) -> Seen:
         """Put the message's idempotency key into the batch that makes it durable."""
-        self._forget(batch, message.created_at)
+        self._forget_old(batch, message.created_at)
         key = seen_key(idempotency_key)
         self._seen.pop(key, None)
         self._seen[key] = Seen(message.id, message.created_at)
+        self._asked(key, message.created_at)
         batch.puts[key] = self._seen[key].pack()
         return self._seen[key]
 
-    def _forget(self, batch: Batch, now: int) -> None:
-        for key in list(itertools.islice(self._seen, _FORGET_AT_ONCE)):
-            if now - self._seen[key].created_at >= REMEMBERED:
-                del self._seen[key]
-                batch.deletes.append(key)
+    def _forget_old(self, batch: Batch, now: int) -> None:
+        old = [key for key in _first(self._seen) if now - self._seen[key].at >= REMEMBERED]
+        old += [key for key in _first(self._brief) if now - self._brief[key] >= self._coming_back]
+        for key in dict.fromkeys(old):
+            self._forget(batch, key)
 
-    def complete(self, batch: Batch, message: Message, response: bytes) -> None:
+    def _forget(self, batch: Batch, key: bytes) -> None:
+        self._seen.pop(key, None)
+        self._brief.pop(key, None)
+        batch.deletes.append(key)
+
+    def complete(self, batch: Batch, message: Message, response: bytes, now: int) -> None:
         """Put the message's end into a batch; `answer` must follow once it is durable."""
         batch.deletes.append(layout.message_key(message.id))
         if message.idempotency_key is None:
@@ -92,6 +138,9 @@ class Senders:
         seen = self._seen.get(key)
         if seen is not None and seen.message == message.id:
             seen.completed, seen.response = True, response
+            if _is_brief(key):
+                seen.at = now
+                self._asked(key, now)
             batch.puts[key] = seen.pack()
 
     def answer(self, message_id: int, response: bytes) -> None:
@@ -107,8 +156,7 @@ class Senders:
         key = seen_key(message.idempotency_key)
         seen = self._seen.get(key)
         if seen is not None and seen.message == message.id:
-            del self._seen[key]
-            batch.deletes.append(key)
+            self._forget(batch, key)
 
     def refuse(self, message: Message) -> None:
         """The message was dropped, and that is durable: tell everybody who waits for its answer."""

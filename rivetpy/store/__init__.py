@@ -21,11 +21,13 @@ The contract, which every store passes as tests (tests/contract):
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rivetpy.identity import Key
+
+if TYPE_CHECKING:
+    import asyncio  # the parent of `rivet dev` takes the lock, and runs no event loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import sqlite3
 from pathlib import Path
 
 from rivetpy.errors import StoreError
-from rivetpy.store.tail import tail_of
+from rivetpy.store.tail import Tail, tail_of
 from rivetpy.store.trouble import ELSEWHERE, damaged_log, trouble
 
 log = logging.getLogger("rivetpy.store")
@@ -102,18 +102,21 @@ def _roll_back(path: Path) -> None:
             db.execute("SELECT 1 FROM sqlite_master").fetchone()
 
 
-def _check_tail(path: Path, durability: Durability) -> bool:
-    """Whether a torn commit lies behind the end of the log. Raises `StoreError` ``damaged`` where it is more than that.
+def read_tail(path: Path) -> Tail | None:
+    """What lies behind the end of the journal's log, None for nothing. Nobody may write meanwhile.
 
-    Reads only: closing a connection that writes would fold the log into the file, and delete it.
+    Raises sqlite3.Error, OSError. Reads only: closing a connection that writes would fold the log into the file, and
+    delete it.
     """
-    db = _connect(path, "ro")
-    try:
+    with contextlib.closing(_connect(path, "ro")) as db:
         # SQLite finds the end of the log with the first read.
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        tail = tail_of(path)
-    finally:
-        db.close()
+        return tail_of(path)
+
+
+def _check_tail(path: Path, durability: Durability) -> bool:
+    """Whether a torn commit lies behind the log's end. Raises `StoreError` ``damaged`` where it is more than that."""
+    tail = read_tail(path)
     if tail is None:
         return False
     # Without syncs a power cut may leave any part of what was written last, and that was said.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rivetpy.errors import StoreError
 from rivetpy.store import ActorRow
 from rivetpy.store.tail import Tail
+
+if TYPE_CHECKING:
+    import asyncio
 
 ELSEWHERE = "or choose another place with --data-dir or RIVET_DATA_DIR"
 
@@ -86,6 +89,8 @@ def closed(path: Path | str) -> StoreError:
 
 def refused(error: StoreError) -> asyncio.Future[None]:
     """What a commit that is refused at once returns: whoever awaits it is told."""
+    import asyncio
+
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     done.set_exception(error)
     return done

@@ -22,6 +22,10 @@ from rivetpy.wire.messages import (
 from rivetpy.wire.tags import JsonError, Value
 
 MAX_IDEMPOTENCY_KEY = 256
+#: How the keys begin that clients give by themselves to sends that wait. Nobody comes back for these after a day.
+WAITING_KEY = "rivetpy.wait:"
+#: Where ``/metadata`` says that an idempotency key makes a repeated send one message. A Rivet Engine ignores keys.
+KEEPS_KEYS = "idempotencyKeys"
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
 #: Where an idempotency key travels, percent-encoded, when the body has no place for it. Ours; other servers ignore it.
 IDEMPOTENCY_HEADER = "x-rivet-idempotency-key"

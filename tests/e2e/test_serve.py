@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -14,6 +15,8 @@ REGISTRY = """
 import os
 from rivetpy import actor, queue, setup
 from rivetpy.workflow import Loop, workflow
+
+print("imported")
 
 async def work(step, body):
     if body == "bad":
@@ -50,8 +53,11 @@ def test_it_serves_quietly_does_not_reload_and_ends_cleanly(tmp_path: Path) -> N
         assert running.process.popen.wait(30) == 0
         assert "good" in running.rivet("state", "worker")
         running.kill()
+        running.options = ["--log-format", "json"]
         running.start()
         assert running.rivet("call", "version").startswith('["two",')
+        said = [json.loads(line)["message"] for line in running.process.output]
+        assert "imported" in said, "all lines are objects, also what the registry prints"
 
 
 def test_working_for_another_engine_is_refused() -> None:

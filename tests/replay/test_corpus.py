@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from tests.replay import branching
 from tests.replay.shapes import SHAPES, Ran, Shape
 from tests.support.world import Died, World, plain, until
@@ -23,7 +24,7 @@ def client(shape: Shape) -> Any:
     async def script(host: Host, actor_id: str) -> Any:
         for number, (pause, queue, body) in enumerate(shape.sends):
             await asyncio.sleep(pause)
-            await host.send(actor_id, queue, body, idempotency_key=str(number))
+            await host.send(actor_id, queue, QueueSend(body, idempotency_key=str(number)))
         return await until(host, actor_id)
 
     return script

@@ -30,6 +30,7 @@ from rivetpy.host.view import ActorView
 from rivetpy.registry import setup
 from rivetpy.store.faulty import Died
 from rivetpy.store.memory import MemoryStore
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import WorkflowContext, layout
 from rivetpy.workflow.entries import StepEntry
 from tests.replay.plans import QUEUES, Fails, Model, Notes, Plan, bodies, plans
@@ -205,7 +206,7 @@ class Machine(RuleBasedStateMachine):
         for _ in range(10):
             body, key = self.sent, str(self.sent)
             if (
-                self.do(self.host.send(self.engine_now.actor_id, queue, body, idempotency_key=key))
+                self.do(self.host.send(self.engine_now.actor_id, queue, QueueSend(body, idempotency_key=key)))
                 is not None
             ):
                 return

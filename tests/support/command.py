@@ -64,8 +64,8 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 @contextlib.contextmanager
-def engine_thread(registry: Registry, token: str | None = None) -> Iterator[str]:
-    """A real engine over a memory store on a free port; its address."""
+def engine_thread(registry: Registry, token: str | None = None, runs: str | None = None) -> Iterator[str]:
+    """A real engine over a memory store on a free port; its address. ``runs``: the registry's file, as it tells it."""
     listener = listen("127.0.0.1", 0)
     loop = asyncio.new_event_loop()
     stop, started = asyncio.Event(), threading.Event()
@@ -73,7 +73,8 @@ def engine_thread(registry: Registry, token: str | None = None) -> Iterator[str]
     async def live() -> None:
         store = MemoryStore()
         accepting = asyncio.Event()
-        app = create_app(Host(registry, store), token=token, details={"dataDir": "-", "durability": "none"})
+        details = {"dataDir": "-", "durability": "none", "registry": runs}
+        app = create_app(Host(registry, store), token=token, details=details)
         serving = asyncio.create_task(serve(app, listener, 1, stop=stop, started=accepting))
         await accepting.wait()
         started.set()

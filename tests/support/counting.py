@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rivetpy.host import Host
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import Loop
 from tests.support.flows import world_of
 from tests.support.world import World, until
@@ -39,7 +40,7 @@ async def counting(ctx: Any) -> Any:
 
 async def five_messages(host: Host, actor_id: str) -> None:
     for number in range(1, 6):
-        await host.send(actor_id, "work", number, idempotency_key=str(number))
+        await host.send(actor_id, "work", QueueSend(number, idempotency_key=str(number)))
     await until(host, actor_id)
 
 

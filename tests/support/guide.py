@@ -24,6 +24,7 @@ from rivetpy.cli.render_values import value_text
 from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.host import Host
 from rivetpy.host.view import WorkflowView
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.workflow import workflow
 from tests.support.jump import EPOCH
 from tests.support.world import World, until
@@ -105,14 +106,14 @@ async def the_end(host: Host, actor_id: str) -> None:
 
 def send(queue_name: str, body: Any = None) -> Event:
     """An event: a message arrives."""
-    return lambda host, actor_id: host.send(actor_id, queue_name, body)
+    return lambda host, actor_id: host.send(actor_id, queue_name, QueueSend(body))
 
 
 def ask(queue_name: str, body: Any = None) -> Event:
     """An event: a message arrives, and its sender prints the answer."""
 
     async def event(host: Host, actor_id: str) -> None:
-        print((await host.send(actor_id, queue_name, body, wait=True)).response)
+        print((await host.send(actor_id, queue_name, QueueSend(body, wait=True))).response)
 
     return event
 

@@ -42,9 +42,57 @@ class ListedActor(Actor):
 
 
 class Copied(Actor):
+    did: Literal["fork", "import"]
     entries: int
     messages: int
     left_out: int
+
+
+class Sent(Shape):
+    did: Literal["send"]
+    name: str
+    key: str
+    queue: str
+    messages: int
+    response: Any = None
+
+
+class Changed(Shape):
+    did: Literal["cancel", "wake", "sleep", "destroy"]
+    actor_id: str
+    name: str
+    key: str
+
+
+class Resumed(Shape):
+    did: Literal["recover", "undo"]
+    actor_id: str
+    name: str
+    key: str
+    workflowStatus: str
+
+
+class Rewound(Shape):
+    did: Literal["plan", "rewind"]
+    actor_id: str
+    name: str
+    key: str
+    removed: list[str]
+    runsAgain: list[str]
+    returnedMessages: int
+
+
+class Removed(Shape):
+    did: Literal["drop", "clear"]
+    actor_id: str
+    name: str
+    key: str
+    messages: int
+
+
+class Made(Shape):
+    did: Literal["init"]
+    files: list[str]
 
 
 class Failure(Shape):
@@ -129,6 +177,15 @@ SCHEMAS: dict[str, Any] = {
     "history": Entry,
     "queue": Message,
     "state": Any,
+    "call": Any,
+    "send": Sent,
+    "cancel": Changed,
+    "wake": Changed,
+    "sleep": Changed,
+    "destroy": Changed,
+    "recover": Resumed,
+    "rewind": Rewound,
+    "init": Made,
     "replay": Checked,
     "fork": Copied,
     "import": Copied,
@@ -137,7 +194,7 @@ SCHEMAS: dict[str, Any] = {
 }
 
 
-def valid(command: str, text: str) -> list[Any]:
-    """What a command printed, each line checked against its shape."""
-    decoder = msgspec.json.Decoder(SCHEMAS[command])
+def valid(command: str, text: str, shape: Any = None) -> list[Any]:
+    """What a command printed, each line checked against its shape, or against that of another way to run it."""
+    decoder = msgspec.json.Decoder(shape or SCHEMAS[command])
     return [decoder.decode(line) for line in text.splitlines()]

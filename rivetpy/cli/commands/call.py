@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rivetpy.cli import completing
-from rivetpy.cli.arguments import ActorOption, KeyOption
+from rivetpy.cli.arguments import ActorOption, JsonFlag, KeyOption
 from rivetpy.cli.shared import Common, with_common
 
 
@@ -28,10 +28,12 @@ def call(
     ] = None,
     actor: ActorOption = None,
     key: KeyOption = "main",
+    as_json: JsonFlag = False,
 ) -> None:
     """Call an action; prints its result.
 
-    The actor is found from the action's name, and made if need be. The result is JSON.
+    The actor is found from the action's name, and made if need be. The result is JSON on one line anyway:
+    --json is there because every command takes it.
 
     Example: rivet call add 1 --key org/room
     """

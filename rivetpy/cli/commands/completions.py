@@ -21,7 +21,8 @@ def completions(
 ) -> None:
     """Print a shell's completion script.
 
-    It completes commands and options, and the names of actors, keys, queues and actions from the running engine.
+    It completes commands and options, and from the running engine what is live: actors, keys, queues, actions,
+    events, waiting messages, and the entries of a journal.
 
     Example, for bash in ~/.bashrc: eval "$(rivet completions bash)"
     """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from rivetpy.cli.arguments import KeyText, Name, Yes
+from rivetpy.cli.arguments import JsonFlag, KeyText, Name, Yes
 from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
-def destroy(common: Common, actor: Name, key: KeyText = "main", yes: Yes = False) -> None:
+def destroy(
+    common: Common, actor: Name, key: KeyText = "main", yes: Yes = False, as_json: JsonFlag = False
+) -> None:
     """Remove an actor for good.
 
     Its state, queue and journal go with it; asks first.
@@ -16,10 +18,11 @@ def destroy(common: Common, actor: Name, key: KeyText = "main", yes: Yes = False
     """
     from rivetpy.cli.asking import confirm
     from rivetpy.cli.source import open_engine, require
-    from rivetpy.cli.text import visible
+    from rivetpy.cli.telling import tell
+    from rivetpy.cli.text import who
 
     with open_engine(common) as engine:
         found = require(engine, actor, key)
-        confirm(f"Destroy {actor} {found['key']} with its state, queue and journal?", yes)
+        confirm(f"Destroy {who(found)} with its state, queue and journal?", yes)
         engine.destroy(found["actor_id"])
-        print(visible(f"destroyed {actor} {found['key']}"))
+        tell("destroy", f"destroyed {who(found)}", as_json=as_json, actor=found)

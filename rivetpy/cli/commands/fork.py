@@ -27,6 +27,7 @@ def fork(
             metavar="ENTRY",
             help="As it was before this entry, as in the history.",
             show_default=False,
+            autocompletion=completing.entries,
         ),
     ] = None,
     as_json: JsonFlag = False,

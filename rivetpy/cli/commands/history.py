@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.arguments import JsonFlag, KeyText, Name
 from rivetpy.cli.shared import Common, with_common
 
@@ -25,7 +26,12 @@ def history(
     full: Annotated[bool, typer.Option("--full", help="Show all entries, folding none.")] = False,
     entry: Annotated[
         str | None,
-        typer.Option(metavar="LOC", help="Show one place with all it holds.", show_default=False),
+        typer.Option(
+            metavar="LOC",
+            help="Show one place with all it holds.",
+            show_default=False,
+            autocompletion=completing.entries,
+        ),
     ] = None,
 ) -> None:
     """Show an actor's journal as a tree.

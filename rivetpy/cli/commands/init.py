@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli.arguments import JsonFlag
 from rivetpy.cli.shared import directory
 
 
@@ -15,6 +16,7 @@ def init(
         Path,
         typer.Argument(metavar="DIR", parser=directory, help="Where; made if it is not there."),
     ] = Path(),
+    as_json: JsonFlag = False,
 ) -> None:
     """Begin a project that runs at once.
 
@@ -24,4 +26,4 @@ def init(
     """
     from rivetpy.cli.starter import start_project
 
-    start_project(where)
+    start_project(where, as_json)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.arguments import JsonFlag, KeyText, Name, Yes
 from rivetpy.cli.shared import Common, with_common
 
@@ -17,7 +18,13 @@ def queue(
     key: KeyText = "main",
     drop: Annotated[
         list[int] | None,
-        typer.Option("--drop", metavar="ID", help="Remove this message.", show_default=False),
+        typer.Option(
+            "--drop",
+            metavar="ID",
+            help="Remove this message.",
+            show_default=False,
+            autocompletion=completing.messages,
+        ),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all of them.")] = False,
     yes: Yes = False,
@@ -36,8 +43,8 @@ def queue(
 
         raise UsageProblem("--clear removes all messages, --drop only some; use one of them")
     if clear:
-        clear_queue(common, actor, key, yes)
+        clear_queue(common, actor, key, yes, as_json)
     elif drop:
-        drop_messages(common, actor, key, drop)
+        drop_messages(common, actor, key, drop, as_json)
     else:
         list_queue(common, actor, key, as_json)

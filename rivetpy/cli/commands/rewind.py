@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rivetpy.cli.arguments import KeyText, Name, Yes
+from rivetpy.cli import completing
+from rivetpy.cli.arguments import JsonFlag, KeyText, Name, Yes
 from rivetpy.cli.shared import Common, with_common
 
 
@@ -21,11 +22,13 @@ def rewind(
             metavar="ENTRY",
             help="The first entry to go, as in the history.",
             show_default="from the start",
+            autocompletion=completing.entries,
         ),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Bring back what the last rewind removed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would run again.")] = False,
     yes: Yes = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Go back in a workflow and run again.
 
@@ -40,6 +43,6 @@ def rewind(
     if undo and (to is not None or dry_run):
         raise UsageProblem("--undo takes back the whole last rewind; leave out --to and --dry-run")
     if undo:
-        undo_rewind(common, actor, key, yes)
+        undo_rewind(common, actor, key, yes, as_json)
     else:
-        rewind_workflow(common, actor, key, Rewinding(to, yes, dry_run))
+        rewind_workflow(common, actor, key, Rewinding(to, yes, dry_run, as_json))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rivetpy.cli import completing
-from rivetpy.cli.arguments import ActorOption, KeyOption
+from rivetpy.cli.arguments import ActorOption, JsonFlag, KeyOption
 from rivetpy.cli.problems import UsageProblem
 from rivetpy.cli.shared import Common, with_common
 
@@ -47,6 +47,7 @@ def send(
         Path | None,
         typer.Option(metavar="BODIES.JSONL", help="Send many, one a line (- for stdin).", show_default=False),
     ] = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Put a message into a queue.
 
@@ -54,17 +55,19 @@ def send(
 
     Example: rivet send counter '{"delta": 1}' --wait
     """
-    from rivetpy.cli.sending import Letter, read_bodies, send_all, send_one
+    from rivetpy.cli.sending import Letter, read_bodies, send_all, send_one, text_explained
     from rivetpy.cli.source import open_engine
+    from rivetpy.wire.bodies import QueueSend
 
     if timeout is not None and not wait:
         raise UsageProblem("--timeout is for --wait: rivet send --wait --timeout 5 …")
     if file is not None and (body or wait):
         raise UsageProblem("--file takes the bodies from the file; leave out BODY and --wait")
     bodies = read_bodies(body or [], file)
-    with open_engine(common) as engine:
-        letter = Letter.to(engine, queue, actor, key, idempotency_key)
+    with open_engine(common) as engine, text_explained(body or []):
+        letter = Letter.to(engine, queue, actor, key)
         if file is not None:
-            send_all(engine, letter, bodies)
+            send_all(engine, letter, bodies, idempotency_key, as_json)
         else:
-            send_one(engine, letter, bodies[0], wait, timeout)
+            message = QueueSend(bodies[0], wait, timeout, idempotency_key)
+            send_one(engine, letter, message, as_json)

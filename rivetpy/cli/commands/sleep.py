@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rivetpy.cli.arguments import KeyText, Name
+from rivetpy.cli.arguments import JsonFlag, KeyText, Name
 from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
-def sleep(common: Common, actor: Name, key: KeyText = "main") -> None:
+def sleep(common: Common, actor: Name, key: KeyText = "main", as_json: JsonFlag = False) -> None:
     """Put an actor away.
 
     It leaves memory at its next durable point, and comes back by itself when something comes for it.
@@ -16,4 +16,4 @@ def sleep(common: Common, actor: Name, key: KeyText = "main") -> None:
     """
     from rivetpy.cli.controlling import put_actor_to_sleep
 
-    put_actor_to_sleep(common, actor, key)
+    put_actor_to_sleep(common, actor, key, as_json)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rivetpy.cli.arguments import KeyText, Name
+from rivetpy.cli.arguments import JsonFlag, KeyText, Name
 from rivetpy.cli.shared import Common, with_common
 
 
 @with_common
-def wake(common: Common, actor: Name, key: KeyText = "main") -> None:
+def wake(common: Common, actor: Name, key: KeyText = "main", as_json: JsonFlag = False) -> None:
     """Bring an actor into memory.
 
     Its workflow replays and goes on waiting for what it waits for; no timer is cut short.
@@ -16,4 +16,4 @@ def wake(common: Common, actor: Name, key: KeyText = "main") -> None:
     """
     from rivetpy.cli.controlling import wake_actor
 
-    wake_actor(common, actor, key)
+    wake_actor(common, actor, key, as_json)

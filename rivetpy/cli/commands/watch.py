@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rivetpy.cli import completing
 from rivetpy.cli.arguments import JsonFlag, KeyText, Name
 from rivetpy.cli.shared import Common, with_common
 
@@ -18,7 +19,11 @@ def watch(
     event: Annotated[
         list[str] | None,
         typer.Option(
-            "--event", metavar="NAME", help="Only this event; may be given several times.", show_default=False
+            "--event",
+            metavar="NAME",
+            help="Only this event; may be given several times.",
+            show_default=False,
+            autocompletion=completing.events,
         ),
     ] = None,
     as_json: JsonFlag = False,

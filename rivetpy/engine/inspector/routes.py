@@ -14,6 +14,7 @@ from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
 from rivetpy.store import ActorRow
+from rivetpy.wire.bodies import QueueSend
 from rivetpy.wire.errors import error_body
 from rivetpy.wire.jsonvalue import JsonError, JsonObject, dumps, to_json
 
@@ -127,7 +128,7 @@ class Inspector:
         name = given.get("name")
         if not isinstance(name, str) or not name:
             raise JsonError("'name' is the queue's name.")
-        await self._host.send(row.id, name, given.get("body"))
+        await self._host.send(row.id, name, QueueSend(given.get("body")))
         view = await self._host.view(row.id)
         return json_answer(_newest(view, name))
 

@@ -1,26 +1,15 @@
-"""Testing actors and workflows: an engine in memory, a clock that is moved by hand, crashes where you want them.
-
-    async with test_engine(registry) as t:
-        order = t.client.shop.get_or_create("o1")
-        await order.send("orders", {"item": 1})
-        await t.advance(days=30)
-        assert (await t.workflow("shop", "o1")).status == "completed"
-
-Nothing listens and nothing sleeps: `TestEngine.advance` moves the time from one timer to the next. What a step does to
-the world it does for real, so give it a stand-in. Time limits of actions are in real time.
-"""
+"""An engine in memory for one test: see `TestEngine`."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import datetime as dt
-import heapq
-import itertools
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
 from pathlib import Path
+
+from starlette.types import Receive, Scope, Send
 
 from rivetpy.client.backend import Remote
 from rivetpy.client.endpoint import Endpoint
@@ -32,15 +21,12 @@ from rivetpy.engine.app import create_app
 from rivetpy.errors import actor_not_found
 from rivetpy.host import Host, HostEvent
 from rivetpy.host.view import ActorView, WorkflowView
-from rivetpy.identity import Key, key_of
+from rivetpy.identity import key_of
 from rivetpy.registry import Registry
-from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs
 from rivetpy.store.memory import MemoryStore
+from rivetpy.testing.clock import ManualClock
+from rivetpy.testing.store import MortalStore
 
-__all__ = ["Crashed", "ManualClock", "TestEngine", "test_engine"]
-
-#: Where the time of a test begins (epoch ms): 2026-01-01T00:00:00Z.
-BEGINNING = 1_767_225_600_000
 #: Turns of the event loop without news after which everything that can happen has.
 _QUIET_TURNS = 20
 #: How long (seconds, real) a step that makes no progress may hold up the time.
@@ -51,126 +37,12 @@ class Crashed(Exception):
     """The engine died where the test wanted it to; `TestEngine.restart` starts another on what it had committed."""
 
 
-@dataclass(order=True)
-class _ManualTimer:
-    when: int
-    number: int
-    callback: Callable[[], None] = field(compare=False)
-    cancelled: bool = field(default=False, compare=False)
-
-    def cancel(self) -> None:
-        """Never call back."""
-        self.cancelled = True
-
-
-class ManualClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self, beginning: int = BEGINNING) -> None:
-        self._now = beginning
-        self._timers: list[_ManualTimer] = []
-        self._numbers = itertools.count()
-
-    def now(self) -> int:
-        """Milliseconds since the epoch."""
-        return self._now
-
-    def call_at(self, when: int, callback: Callable[[], None]) -> _ManualTimer:
-        """Call back once the time is moved to ``when`` (epoch ms) or beyond."""
-        timer = _ManualTimer(when, next(self._numbers), callback)
-        if when <= self._now:  # not before the caller has what it needs to cancel it
-            asyncio.get_running_loop().call_soon(self._fire, timer)
-        else:
-            heapq.heappush(self._timers, timer)
-        return timer
-
-    def call_later(self, seconds: float, callback: Callable[[], None]) -> _ManualTimer:
-        """Call back after a span of time."""
-        return self.call_at(self._now + round(seconds * 1000), callback)
-
-    def step(self, until: int) -> bool:
-        """Move to the next timer up to a moment and let it ring; False, and the moment, when there is none."""
-        while self._timers and self._timers[0].when <= until:
-            timer = heapq.heappop(self._timers)
-            if not timer.cancelled:
-                self._now = max(self._now, timer.when)
-                self._fire(timer)
-                return True
-        self._now = max(self._now, until)
-        return False
-
-    @staticmethod
-    def _fire(timer: _ManualTimer) -> None:
-        if not timer.cancelled:
-            timer.callback()
-
-
-class _MortalStore:
-    """A store in memory whose process may die: what is asked of it then is never answered."""
-
-    def __init__(self, inner: MemoryStore) -> None:
-        self._inner = inner
-        self._unanswered: list[asyncio.Future[None]] = []
-        self.commits = 0
-        self.dead = False
-        self.die_before: int | None = None
-        self.die_after: int | None = None
-
-    def commit(self, batch: Batch) -> asyncio.Future[None]:
-        self.commits += 1
-        self.dead = self.dead or self.commits == self.die_before
-        if self.dead:
-            return self._silence()
-        done = self._inner.commit(batch)
-        self.dead = self.commits == self.die_after
-        return self._silence() if self.dead else done
-
-    async def get(self, actor: str) -> ActorRow | None:
-        await self._alive()
-        return await self._inner.get(actor)
-
-    async def find(self, namespace: str, name: str, key: Key) -> ActorRow | None:
-        await self._alive()
-        return await self._inner.find(namespace, name, key)
-
-    async def load(self, actor: str) -> Pairs:
-        await self._alive()
-        return await self._inner.load(actor)
-
-    async def awake(self) -> Ids:
-        await self._alive()
-        return await self._inner.awake()
-
-    async def due(self, now: int, limit: int) -> Ids:
-        await self._alive()
-        return await self._inner.due(now, limit)
-
-    async def next_alarm(self) -> int | None:
-        await self._alive()
-        return await self._inner.next_alarm()
-
-    async def list(self, listing: Listing) -> Page:
-        await self._alive()
-        return await self._inner.list(listing)
-
-    async def close(self) -> None:
-        """Whoever still waits for an answer is gone too."""
-        self.dead = True
-        for future in self._unanswered:
-            future.cancel()
-
-    async def _alive(self) -> None:
-        if self.dead:
-            await self._silence()
-
-    def _silence(self) -> asyncio.Future[None]:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._unanswered.append(future)
-        return future
-
-
 class TestEngine:
-    """An engine for one test; made by `test_engine`."""
+    """An engine for one test; made by `test_engine` and `Engines`.
+
+    Nothing listens and nothing sleeps: `advance` moves the time from one timer to the next. What a step does to the
+    world it does for real, so give it a stand-in. Time limits of actions are in real time.
+    """
 
     __test__ = False  # pytest: not a class of tests
 
@@ -185,9 +57,12 @@ class TestEngine:
         self._stuck: tuple[int, ...] | None = None
         self._files = tempfile.TemporaryDirectory(prefix="rivet-")
         self._start()
+        endpoint = Endpoint("http", "localhost", 80)
+        #: As `rivetpy.client.create_client`, without a network. It stays over restarts, as a client elsewhere would.
+        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, self._serve)))
 
     def _start(self) -> None:
-        self._store = _MortalStore(self._memory)
+        self._store = MortalStore(self._memory)
         self.host = Host(
             self.registry,
             self._store,
@@ -196,9 +71,10 @@ class TestEngine:
             on_event=self.events.append,
             files=Path(self._files.name),
         )
-        endpoint = Endpoint("http", "localhost", 80)
-        #: As `rivetpy.client.create_client`, without a network.
-        self.client = Client(Remote(Requests(endpoint), InProcessTransport(endpoint, create_app(self.host))))
+        self._app = create_app(self.host)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
     # -- time --------------------------------------------------------------------------------------------
 
