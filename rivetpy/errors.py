@@ -145,13 +145,22 @@ class StoreError(RivetError):
         super().__init__("store", code, message, status=503)
 
 
+#: Characters of a name that a list of names shows.
+_LONGEST_NAME = 60
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence that names the nearest known name, or lists the known ones."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
-        return f"Did you mean {near[0]!r}?"
-    return f"Known: {', '.join(map(repr, names))}." if names else "There are none."
+        return f"Did you mean {_shortened(near[0])}?"
+    return f"Known: {', '.join(map(_shortened, names))}." if names else "There are none."
+
+
+def _shortened(name: str) -> str:
+    """A name in quotes, of which a long one shows its beginning."""
+    return repr(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
 
 
 def actor_not_found(what: str) -> RivetError:

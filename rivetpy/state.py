@@ -22,6 +22,10 @@ class StateShape(Protocol):
         """The object for a stored value. Raises RivetError ``actor.state_invalid``."""
         ...
 
+    def checked(self, plain: Value) -> Value:
+        """The object for a value that somebody else than the actor's code puts there. Raises the same."""
+        ...
+
 
 class PlainState:
     """A dict of JSON-like values: copied for every actor by way of its stored form."""
@@ -38,6 +42,11 @@ class PlainState:
     def restore(self, plain: Value) -> Value:
         return plain
 
+    def checked(self, plain: Value) -> Value:
+        if not isinstance(plain, dict):
+            raise RivetError("actor", "state_invalid", f"$: it is an object, not {type(plain).__name__}")
+        return plain
+
 
 class AnyState:
     """Whatever ``create_state`` returns, as its stored form."""
@@ -46,6 +55,9 @@ class AnyState:
         raise AssertionError("create_state makes the initial state")
 
     def restore(self, plain: Value) -> Value:
+        return plain
+
+    def checked(self, plain: Value) -> Value:
         return plain
 
 
@@ -77,6 +89,9 @@ class ModelState:
                 f"The stored state does not fit {self._model.__qualname__}: {error}. Give new fields a default, "
                 "keep the names of old ones, or destroy the actor.",
             ) from error
+
+    def checked(self, plain: Value) -> Value:
+        return self.restore(plain)
 
 
 def state_shape(state: Value) -> StateShape:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rivetpy.cli import copying
+from rivetpy.cli import copying, sending
 from rivetpy.cli.loading import load_registry
 from rivetpy.config import DATABASE, find_registry
 from rivetpy.host import archive
@@ -111,11 +111,16 @@ def test_fork_says_what_it_copied_and_what_not() -> None:
         (["import", "nowhere.rivet"], 2, "nowhere.rivet: no such file"),
         (["import", "registry.py"], 1, "This is no exported actor. It does not begin like one."),
         (["import", "empty"], 1, "This is no exported actor. It is empty."),
+        (["import", "."], 2, ".: is a directory"),
+        (["import", "/dev/zero"], 2, "/dev/zero: longer than 0 MiB. Is it the right file?"),
+        (["send", "numbers", "@/dev/zero"], 2, "/dev/zero: longer than"),
         (["replay", "--file", "empty"], 1, "This is no exported actor."),
         (["replay", "--file", "empty", "--all"], 2, "leave out ACTOR and --all"),
     ],
 )
-def test_mistakes(args: list[str], code: int, problem: str) -> None:
+def test_mistakes(args: list[str], code: int, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "LONGEST", 1000)
+    monkeypatch.setattr(sending, "_CHUNK", 100)
     done("call", "ring")
     Path("empty").touch()
     ended = rivet(*args)

@@ -73,8 +73,14 @@ def test_the_line_to_paste(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RIVET_DATA_DIR", raising=False)
-    assert dev._example(launch(tmp_path), 7, actors) == line
-    assert dev._example(launch(tmp_path), 6420, actors) == line.removesuffix(" --endpoint http://127.0.0.1:7")
+    assert dev._example(launch(tmp_path), "127.0.0.1", 7, actors) == line
+    assert dev._example(launch(tmp_path), "0.0.0.0", 7, actors) == line
+    assert dev._example(launch(tmp_path), "::1", 7, actors) == line.replace(
+        "127.0.0.1:7", "'[::1]:7'"
+    ).replace("http://'", "'http://")
+    assert dev._example(launch(tmp_path), "127.0.0.1", 6420, actors) == line.removesuffix(
+        " --endpoint http://127.0.0.1:7"
+    )
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -311,6 +311,18 @@ def test_init_replaces_nothing(there: str, tmp_path: Path) -> None:
     assert (tmp_path / "project" / there).read_text() == "mine"
 
 
+def test_init_where_something_else_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "registry.py").symlink_to("nowhere")
+    assert (
+        rivet("init", "file").error
+        == "file is no directory. Nothing was changed. Choose another: rivet init DIR"
+    )
+    assert rivet("init", "project").error.startswith("Already there: project/registry.py.")
+    assert "\n  cd ./-\n" in rivet("init", "-").out
+
+
 def test_init_where_nothing_can_be_written(tmp_path: Path) -> None:
     ended = rivet("init", "registry.py/project")
     assert (ended.code, ended.out) == (1, "") and "registry.py" in ended.error

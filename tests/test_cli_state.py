@@ -27,7 +27,8 @@ def endpoint() -> Iterator[str]:
     def add(c, by):  # type: ignore[no-untyped-def]
         c.state.total += by
 
-    with engine_thread(setup(use={"bill": actor(state=Bill, actions={"add": add})})) as url:
+    plain = actor(state={"n": 1}, actions={"touch": lambda c: None})
+    with engine_thread(setup(use={"bill": actor(state=Bill, actions={"add": add}), "plain": plain})) as url:
         yield url
 
 
@@ -107,6 +108,24 @@ def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.error == (
         "The editor 'no-such-editor -w' can't be run: no such file or directory. Name one: EDITOR=nano"
     )
+
+
+def test_an_editor_that_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = edited(monkeypatch, "nothing", 'rm "$1"')
+    assert ended.code == 1 and ended.error.startswith("Nothing was changed: the editor left no file")
+
+
+def test_a_state_longer_than_a_message_can_be_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = edited(monkeypatch, "long", f"""printf '{{"total": 1, "lines": ["%0{200_000}d"]}}' 0 > "$1" """)
+    assert ended.code == 0 and json.loads(ended.out)["lines"] == ["0" * 200_000]
+
+
+def test_a_state_without_a_model_stays_an_object() -> None:
+    rivet("call", "touch")
+    for value in ("5", "null", "[]"):
+        ended = rivet("state", "plain", "--set", f"$={value}")
+        assert ended.code == 1 and "This is no state of 'plain': $: it is an object, not" in ended.error
+    assert json.loads(rivet("state", "plain", "--set", '$={"m": 1}').out) == {"m": 1}
 
 
 def test_a_part_that_does_not_fit_the_model_is_refused() -> None:

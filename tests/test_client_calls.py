@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
 from rivetpy.client.calls import Call, Reply
@@ -17,6 +18,7 @@ from rivetpy.client.plain import PlainTransport
 from rivetpy.client.requests import ById, ByKey, Requests
 from rivetpy.errors import RivetError
 from rivetpy.wire.bodies import QueueSend
+from rivetpy.wire.encodings import BARE
 from rivetpy.wire.jsonvalue import encode, parse
 from rivetpy.wire.routes import ByKey as Routed
 from rivetpy.wire.routes import parse as route
@@ -96,6 +98,29 @@ def test_the_urls_of_the_specification() -> None:
         "crash_policy": "sleep",
         "input": "gQE=",
     }
+
+
+def test_without_waiting_until_the_actor_is_ready() -> None:
+    requests = Requests(Endpoint("http", "h", 1, "/base", token="t0k"), encoding=BARE, skip_ready_wait=True)
+    target, by_id = ByKey("c", ("x",), create=False), ById("abc")
+    query = "rvt-namespace=default&rvt-method=get&rvt-key=x&rvt-token=t0k&rvt-skip-ready-wait=true"
+    got = requests.action(target, "ping", [])
+    assert got.path == f"/base/gateway/c/action/ping?{query}"
+    assert "x-rivet-target" not in got.headers
+    assert requests.connect(target).path == f"/base/gateway/c/connect?{query}"
+    assert requests.connect(target).subprotocols == ["rivet", "rivet_encoding.bare"]
+
+    root = {"x-rivet-target": "actor", "x-rivet-actor": "abc", "x-rivet-skip-ready-wait": "1"}
+    called, sent = requests.action(by_id, "ping", []), requests.send(by_id, "q", QueueSend())
+    asked = requests.raw(by_id, "/x?y=1", httpx.Request("GET", "http://actor/"))
+    paths = ["/base/gateway/abc@t0k/action/ping", "/base/gateway/abc@t0k/queue/q", "/base/request/x?y=1"]
+    for made, path in zip((called, sent, asked), paths, strict=True):
+        assert made.path == path
+        assert made.headers.items() >= {**root, "x-rivet-token": "t0k"}.items()
+    named = ["rivet_target.actor", "rivet_actor.abc", "rivet_skip_ready_wait", "rivet_token.t0k"]
+    assert requests.connect(by_id).path == "/base/connect"
+    assert requests.connect(by_id).subprotocols == ["rivet", "rivet_encoding.bare", *named]
+    assert requests.websocket(by_id, "/w?x=1").path == "/base/websocket/w?x=1"
 
 
 @pytest.mark.parametrize("key", [(), ("a",), ("a", ""), ("", "a"), ("a+b", "c&d=e", "%"), ("é", "/")])

@@ -94,6 +94,25 @@ def test_events_and_actions(engine: Live, encoding: EncodingName) -> None:
     using(engine, use, encoding=encoding)
 
 
+@pytest.mark.parametrize("token", [None, "t0ken"])
+def test_without_waiting_until_the_actor_is_ready(token: str | None) -> None:
+    async def use(client: Client) -> None:
+        handle = client.thing.get_or_create("at once", params={"who": "mé"})
+        by_id = client.thing.get_for_id(await handle.resolve(), params={"who": "mé"})
+        for way in (handle, by_id):
+            assert await way.whoami() == {"who": "mé"}
+            reply = await way.send("jobs", 1, wait=True)
+            assert reply is not None and reply.response == {"got": 1}
+            assert (await way.fetch("/x", "POST", content="b")).json()["body"] == "b"
+            async with way.connect() as conn:
+                assert await conn.whoami() == {"who": "mé"}
+            async with await way.websocket("/sub?x=1") as ws:
+                assert await ws.recv() == "/websocket/sub?x=1 {'who': 'mé'}"
+
+    with live(js_registry(), token=token) as engine:
+        using(engine, use, token=token, skip_ready_wait=True)
+
+
 def test_errors_are_the_same_over_both_ways(engine: Live, encoding: EncodingName) -> None:
     async def use(client: Client) -> None:
         handle = client.thing.get_or_create([encoding, "érrors"])

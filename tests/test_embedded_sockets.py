@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
@@ -23,7 +20,7 @@ from websockets.typing import Subprotocol
 from rivetpy import Registry, actor, event, setup
 from tests.support.asgi import MADE
 from tests.support.js import ENCODINGS, driver, installed
-from tests.support.live import listening
+from tests.support.live import program
 
 
 def registry() -> Registry:
@@ -48,15 +45,8 @@ def mounted(directory: Path, **options: Any) -> Iterator[int]:
         routes=[Route("/", lambda _: PlainTextResponse("own page")), Mount("/my/rivet", engine)],
         lifespan=engine.lifespan,
     )
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="websockets-sansio"))
-    with listening() as sock:
-        serving = threading.Thread(target=lambda: asyncio.run(server.serve([sock.dup()])))
-        serving.start()
-        try:
-            yield sock.getsockname()[1]
-        finally:
-            server.should_exit = True
-            serving.join(30)
+    with program(app) as port:
+        yield port
 
 
 @pytest.fixture(scope="module")

@@ -325,7 +325,7 @@ def test_many_sleeping_actors_wake_when_due_and_cost_nothing_before() -> None:
     async def script(host: Host) -> None:
         rows = [(await host.get_or_create("default", "a", (str(i),)))[0] for i in range(300)]
         await asyncio.sleep(500)
-        assert not any(host.is_awake(row.id) for row in rows) and host._awake == {} == host._idle
+        assert not any(host.is_awake(row.id) for row in rows) and host._awake == {} == host._idle._timers
         await asyncio.sleep(600)
         statuses = {(await host.view(row.id)).workflow.status for row in rows}  # type: ignore[union-attr]
         assert statuses == {"completed"}

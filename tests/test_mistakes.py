@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rivetpy.errors import did_you_mean
 from rivetpy.workflow import Loop
 from tests.support.flows import ended, reason_of
 
@@ -200,3 +201,8 @@ def test_a_loop_without_verbs_can_be_stopped() -> None:
     view = world.view().workflow
     assert view is not None and view.failure is None
     assert not [event for event in world.events if event.kind == "signal_swallowed"]
+
+
+def test_long_names_are_proposed_by_their_beginning() -> None:
+    assert did_you_mean("x", ["a" * 60, "b" * 3000]) == f"Known: '{'a' * 60}', '{'b' * 59}…'."
+    assert did_you_mean("b" * 2999, ["b" * 3000]) == f"Did you mean '{'b' * 59}…'?"

@@ -20,7 +20,7 @@ from rivetpy.cli.offline import Offline
 from rivetpy.cli.problems import Problem
 from rivetpy.cli.source import is_ours
 from rivetpy.client.endpoint import Endpoint, find_endpoint
-from rivetpy.config import ACTOR_FILES, DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place
+from rivetpy.config import ACTOR_FILES, DATABASE, DEFAULT_HOST, DEFAULT_PORT, Place, url_of
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.host.archive import check_rows
 from rivetpy.host.files import problem_of
@@ -177,7 +177,8 @@ def _lock(patient: Patient) -> Iterator[Finding]:
         return
     where = f", listening on port {owner.port}" if owner.port else ""
     text = f"process {owner.pid} holds the data directory since {owner.since}{where}"
-    if owner.port and not _answers(DEFAULT_HOST, owner.port):
+    at = find_endpoint(url_of(owner.host, owner.port)) if owner.port else None
+    if at is not None and not _answers(at.host, at.port):
         yield Finding(
             "lock", Verdict.WARN, f"{text}, and does not answer", f"if it is stuck: kill {owner.pid}"
         )

@@ -28,12 +28,14 @@ from rivetpy.cli.text import visible
 from rivetpy.config import (
     ACTOR_FILES,
     DATABASE,
+    DEFAULT_HOST,
     DEFAULT_PORT,
     RegistryRef,
     data_dir,
     find_engine,
     find_registry,
     is_loopback,
+    url_of,
 )
 from rivetpy.errors import RivetError, StoreError
 from rivetpy.store.lock import DataLock, read_owner
@@ -167,7 +169,7 @@ def _announce(launch: Launch, host: str, port: int, actors: Report) -> None:
         f"rivet {__version__} runs {launch.registry.path.name} at http://{shown}:{port}",
         f"  data    {launch.data_dir} (durability {launch.durability})",
         *_wrapped(f"  actors  {', '.join(_describe(name, about) for name, about in actors.items())}"),
-        f"  try     {_example(launch, port, actors)}",
+        f"  try     {_example(launch, host, port, actors)}",
         "  stop    Ctrl-C",
     )
     _print(lines)
@@ -198,12 +200,13 @@ def _describe(name: str, about: Report) -> str:
     return f"{name} ({'; '.join(parts)})" if parts else name
 
 
-def _example(launch: Launch, port: int, actors: Report) -> str:
+def _example(launch: Launch, host: str, port: int, actors: Report) -> str:
     """A command that works as it is from the directory `rivet dev` was started in."""
     found = find_engine(None, None, Path.cwd())
-    guessed = port == DEFAULT_PORT and found.registry in {None, launch.registry.path}
+    url = url_of(host, port)
+    guessed = url == url_of(DEFAULT_HOST, DEFAULT_PORT) and found.registry in {None, launch.registry.path}
     there = found.directory == launch.data_dir or (guessed and not found.directory_named)
-    where = "" if there else f" --endpoint http://127.0.0.1:{port}"
+    where = "" if there else f" --endpoint {_quoted(url)}"
     for key, command in (("queues", "send"), ("actions", "call")):
         declared = [(actor, each) for actor, about in actors.items() for each in about[key]]
         for actor, name in declared:

@@ -71,11 +71,19 @@ def _edited(file: Path, state: Json) -> Json:
     while True:
         _open_editor(file)
         try:
-            edited: Json = parse_json(file.read_text("utf-8"))
+            edited: Json = parse_json(_left(file))
         except (BodyError, UnicodeDecodeError) as error:
             _ask_again(file, error)
         else:
             return edited
+
+
+def _left(file: Path) -> str:
+    """What the editor left."""
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        raise Problem(f"Nothing was changed: the editor left no file: {error.strerror}") from None
 
 
 def _ask_again(file: Path, error: BodyError | UnicodeDecodeError) -> None:

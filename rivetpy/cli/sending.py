@@ -6,7 +6,10 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 from rivetpy.cli.body import BodyError, is_pair, parse_argument, parse_body, parse_json, parse_lines
 from rivetpy.cli.engine_api import EngineApi
@@ -20,6 +23,10 @@ from rivetpy.identity import format_key, parse_key
 from rivetpy.wire import jsonvalue
 from rivetpy.wire.bodies import QueueSend
 from rivetpy.wire.jsonvalue import Json, JsonObject, Value
+
+#: So many bytes are read of a file; the longest exported actor has as many.
+LONGEST = 256 * 1024 * 1024
+_CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +112,23 @@ def read_arguments(words: Sequence[str]) -> list[Value]:
 
 
 def read_input(name: str) -> bytes:
-    """The bytes of a file, or of standard input for ``-``. Raises UsageProblem when they can't be read."""
-    if name == "-":
-        return sys.stdin.buffer.read()
+    """The bytes of a file, or of standard input (``-``). Raises UsageProblem for what can't be read or doesn't end."""
     try:
-        return Path(name).expanduser().read_bytes()
+        if name == "-":
+            data = _read(sys.stdin.buffer)
+        else:
+            with Path(name).expanduser().open("rb") as file:
+                data = _read(file)
     except OSError as error:
         raise UsageProblem(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    if len(data) > LONGEST:
+        raise UsageProblem(f"{name}: longer than {LONGEST >> 20} MiB. Is it the right file?")
+    return data
+
+
+def _read(file: BinaryIO) -> bytes:
+    """All of it, or more than anything here takes."""
+    return b"".join(islice(iter(partial(file.read, _CHUNK), b""), LONGEST // _CHUNK + 1))
 
 
 def send_one(engine: EngineApi, letter: Letter, message: QueueSend, as_json: bool) -> None:

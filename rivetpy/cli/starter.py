@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 
@@ -86,16 +87,22 @@ NEXT = (
 
 def start_project(directory: Path, as_json: bool) -> None:
     """Write the files. Raises Problem when one of them is there already; then nothing is written."""
-    taken = [str(directory / name) for name in FILES if (directory / name).exists()]
+    taken = [str(directory / name) for name in FILES if os.path.lexists(directory / name)]
     if taken:
         raise Problem(
             f"Already there: {', '.join(taken)}. Nothing was changed. Choose another: rivet init DIR"
         )
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise Problem(
+            f"{directory} is no directory. Nothing was changed. Choose another: rivet init DIR"
+        ) from None
     for name, text in FILES.items():
         with (directory / name).open("x", encoding="utf-8") as file:
             file.write(text)
     made = [str(directory / name) for name in FILES]
-    go = [] if directory.resolve() == Path.cwd() else [f"cd {quote(str(directory))}"]
+    there = f"./{directory}" if str(directory).startswith("-") else str(directory)  # no option of cd
+    go = [] if directory.resolve() == Path.cwd() else [f"cd {quote(there)}"]
     steps = [f"  {step}" for step in (*go, *NEXT)]
     tell("init", f"made {' and '.join(made)}; now:", *steps, as_json=as_json, files=made)

@@ -56,14 +56,17 @@ def create_client(
     pool: str | None = None,
     encoding: EncodingName = "bare",
     headers: Mapping[str, str] | None = None,
+    skip_ready_wait: bool = False,
+    disable_metadata_lookup: bool = False,
 ) -> Client:
     """A client of the engine at ``endpoint``.
 
     What is left out comes from the URL (``http://namespace:token@host``), then from RIVET_ENGINE or RIVET_ENDPOINT,
     RIVET_TOKEN, RIVET_NAMESPACE and RIVET_POOL; then it is the local engine, namespace and pool ``default``.
     ``encoding`` is how values travel: ``bare`` and ``cbor`` are smaller, ``json`` can be read. ``headers`` are on
-    every request. Raises RivetError ``client.invalid_endpoint``, ``client.unknown_encoding``. Nothing is sent before
-    the first call.
+    every request. ``skip_ready_wait`` has the engine hand requests to actors that are not ready yet, too. Nothing is
+    sent before the first call; that one asks the engine first where its clients are to go, unless
+    ``disable_metadata_lookup``. Raises RivetError ``client.invalid_endpoint``, ``client.unknown_encoding``.
     """
     from rivetpy.client.backend import Remote
     from rivetpy.client.endpoint import find_endpoint
@@ -78,4 +81,5 @@ def create_client(
         problem = f"There is no encoding {encoding!r}; use 'bare', 'cbor' or 'json'."
         raise RivetError("client", "unknown_encoding", problem, status=400)
     where = find_endpoint(endpoint, token, namespace, pool)
-    return Client(Remote(Requests(where, headers, known), HttpTransport(where)))
+    requests = Requests(where, headers, known, skip_ready_wait)
+    return Client(Remote(requests, HttpTransport(where), None if disable_metadata_lookup else HttpTransport))

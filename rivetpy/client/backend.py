@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rivetpy.client.calls import Reply, Transport
+from rivetpy.client.endpoint import Endpoint, followed
 from rivetpy.client.insistence import Insistence
 from rivetpy.client.lines import Line, WebSocketLine
 from rivetpy.client.requests import ById, ByKey, Requests, Target
@@ -56,11 +57,19 @@ class Backend(Protocol):
 
 
 class Remote:
-    """An engine somewhere."""
+    """An engine somewhere.
 
-    def __init__(self, requests: Requests, transport: Transport) -> None:
+    With ``open``, which makes a transport, the engine is asked first where its clients are to go (wire 2): a cloud
+    has them talk to another address than the one in their settings.
+    """
+
+    def __init__(
+        self, requests: Requests, transport: Transport, open: Callable[[Endpoint], Transport] | None = None
+    ) -> None:
         self._requests = requests
         self._transport = transport
+        #: Until the engine was asked.
+        self._open = open
         self._knows_keys: bool | None = None
 
     async def action(self, target: Target, name: str, args: Sequence[Value]) -> Value:
@@ -94,26 +103,58 @@ class Remote:
         return self._knows_keys
 
     async def resolve(self, target: ByKey) -> str:
+        await self._arrive()
         return await self._transport.run(self._requests.resolve(target))
 
     async def create(self, target: ByKey) -> str:
+        await self._arrive()
         return await self._transport.run(self._requests.create(target))
 
     async def dial(self, target: Target) -> Line:
-        socket = await self._transport.open(self._requests.connect(await self._in_url(target)))
+        target = await self._in_url(target)
+        socket = await self._transport.open(self._requests.connect(target))
         return WebSocketLine(socket, self._requests.encoding, self._requests.endpoint)
 
     async def websocket(self, target: Target, path: str) -> ClientConnection:
-        return await self._transport.open(self._requests.websocket(await self._in_url(target), path))
+        target = await self._in_url(target)
+        return await self._transport.open(self._requests.websocket(target, path))
 
     async def fetch(self, target: Target, path: str, request: Request) -> Reply:
-        return await self._transport.run(self._requests.raw(await self._in_url(target), path, request))
+        target = await self._in_url(target)
+        return await self._transport.run(self._requests.raw(target, path, request))
 
     async def close(self) -> None:
         await self._transport.close()
 
     async def _in_url(self, target: Target) -> Target:
         """Keys that a URL can't carry (a comma in a part) are looked up first."""
+        await self._arrive()
         if isinstance(target, ById) or target.fits_url:
             return target
         return ById(await self.resolve(target), target.params)
+
+    async def _arrive(self) -> None:
+        """Go where the engine sends its clients. First calls that come together each ask; the answer is the same."""
+        if self._open is None:
+            return
+        to = await self._sent_to(self._open)
+        open, self._open = self._open, None
+        if to is not None and open is not None:
+            self._transport, self._requests = open(to), self._requests.at(to)
+
+    async def _sent_to(self, open: Callable[[Endpoint], Transport]) -> Endpoint | None:
+        asking = open(self._requests.endpoint)
+        try:
+            told = await asking.run(self._requests.metadata())
+        except RivetError as error:
+            if 400 <= error.status < 500:  # it has no such page, or refuses us, which what follows will tell
+                return None
+            raise
+        finally:
+            await asking.close()
+        url = told.get("clientEndpoint")
+        if not url:
+            self._knows_keys = told.get(KEEPS_KEYS) is True
+            return None
+        token, namespace = told.get("clientToken"), told.get("clientNamespace")
+        return followed(self._requests.endpoint, str(url), str(token or ""), str(namespace or ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from rivetpy.errors import RivetError
@@ -64,6 +64,17 @@ def find_endpoint(
         namespace=_one("namespace", namespace, parts.username, "RIVET_NAMESPACE") or "default",
         token=_one("token", token, parts.password, "RIVET_TOKEN"),
         pool=pool or os.environ.get("RIVET_POOL") or "default",
+    )
+
+
+def followed(endpoint: Endpoint, to: str, token: str, namespace: str) -> Endpoint:
+    """Where an endpoint's metadata sends its clients; what it leaves empty stays (wire 2).
+
+    Raises RivetError ``client.invalid_endpoint``.
+    """
+    found = find_endpoint(to)
+    return replace(
+        found, token=token or endpoint.token, namespace=namespace or endpoint.namespace, pool=endpoint.pool
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 from urllib.parse import quote, quote_plus, urlencode
 
 from rivetpy.client.calls import Call, Dial, RawCall, Reply
@@ -69,10 +69,15 @@ class Requests:
     """Makes the calls for one endpoint, in one encoding."""
 
     def __init__(
-        self, endpoint: Endpoint, headers: Mapping[str, str] | None = None, encoding: Encoding = JSON
+        self,
+        endpoint: Endpoint,
+        headers: Mapping[str, str] | None = None,
+        encoding: Encoding = JSON,
+        skip_ready_wait: bool = False,
     ) -> None:
         self.endpoint = endpoint
         self.encoding = encoding
+        self._skip_ready_wait = skip_ready_wait
         self._bodies = bodies_for(encoding.name)
         self._extra = dict(headers or {})
         self._plain_headers = {**self._extra, "user-agent": USER_AGENT}
@@ -86,6 +91,10 @@ class Requests:
             "x-rivet-encoding": self._bodies.name,
         }
 
+    def at(self, endpoint: Endpoint) -> Requests:
+        """The same for another endpoint."""
+        return Requests(endpoint, self._extra, self.encoding, self._skip_ready_wait)
+
     # -- the gateway
 
     def action(self, target: Target, name: str, args: Sequence[Value]) -> Call[Value]:
@@ -95,7 +104,7 @@ class Requests:
             self.gateway_path(target, f"/action/{_segment(name)}"),
             self._bodies.read_output,
             self._bodies.write_args(list(args)),
-            _with_params(self._gateway_headers, target),
+            self._routed(self._gateway_headers, target),
             encoding=self.encoding,
         )
 
@@ -106,7 +115,7 @@ class Requests:
             self.gateway_path(target, f"/queue/{_segment(queue)}"),
             self._bodies.read_reply,
             self._bodies.write_send(queue, send),
-            _with_params(self._gateway_headers, target) | self._bodies.send_headers(send),
+            self._routed(self._gateway_headers, target) | self._bodies.send_headers(send),
             idempotent=send.idempotency_key is not None and not send.wait,  # those have their `Insistence`
             encoding=self.encoding,
         )
@@ -117,10 +126,10 @@ class Requests:
         own = {name: value for name, value in request.headers.items() if name not in _OF_THE_CONNECTION}
         return RawCall(
             request.method,
-            self.gateway_path(target, f"/request{path}", query),
+            self._raw_path(target, f"/request{path}", query),
             _unread,
             request.content or None,
-            _with_params(self._plain_headers, target) | own,
+            self._routed(self._plain_headers, target) | own,
         )
 
     def connect(self, target: Target) -> Dial:
@@ -134,11 +143,35 @@ class Requests:
 
     def _dial(self, target: Target, path: str, query: str) -> Dial:
         """The token is in the URL: a header of its own would be one more place to find it."""
+        named = (target.actor_id, self.endpoint.token) if self._in_root_form(target) else (None, None)
         return Dial(
-            self.gateway_path(target, path, query),
-            write_offer(self.encoding, target.params),
+            self._raw_path(target, path, query),
+            write_offer(self.encoding, target.params, *named),
             {**self._extra, "user-agent": USER_AGENT},
         )
+
+    def _in_root_form(self, target: Target) -> TypeGuard[ById]:
+        """Whether headers or subprotocols name the actor (wire 5.3): a URL with an id has no word for not waiting."""
+        return self._skip_ready_wait and isinstance(target, ById)
+
+    def _raw_path(self, target: Target, path: str, query: str) -> str:
+        """The request target of what an actor's hooks serve, and of connections."""
+        if not self._in_root_form(target):
+            return self.gateway_path(target, path, query)
+        return f"{self.endpoint.base}{path}" + (f"?{query}" if query else "")
+
+    def _routed(self, headers: Mapping[str, str], target: Target) -> dict[str, str]:
+        """Headers that also say who calls, and in the root form whom."""
+        routed = dict(headers)
+        if target.params is not None:
+            routed[PARAMS_HEADER] = write_params(target.params)
+        if self._in_root_form(target):
+            routed |= {
+                "x-rivet-target": "actor",
+                "x-rivet-actor": target.actor_id,
+                "x-rivet-skip-ready-wait": "1",
+            }
+        return routed
 
     def gateway_path(self, target: Target, path: str, query: str = "") -> str:
         """The request target of a gateway request, in query form or direct form."""
@@ -169,6 +202,8 @@ class Requests:
             pairs.append(("crash-policy", "sleep"))
         if self.endpoint.token:
             pairs.append(("token", self.endpoint.token))
+        if self._skip_ready_wait:
+            pairs.append(("skip-ready-wait", "true"))
         return pairs
 
     # -- the management interface
@@ -283,11 +318,6 @@ def _rooted(path: str) -> tuple[str, str]:
     coded = quote(path if path.startswith("/") else f"/{path}", safe="/%:@!$&'()*+,;=~?")
     path, _, query = coded.partition("?")
     return path, query
-
-
-def _with_params(headers: Mapping[str, str], target: Target) -> dict[str, str]:
-    params = {} if target.params is None else {PARAMS_HEADER: write_params(target.params)}
-    return {**headers, **params}
 
 
 def _unread(body: bytes) -> Reply:

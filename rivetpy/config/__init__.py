@@ -10,6 +10,7 @@ from rivetpy.config.places import (
     endpoint_of,
     find_engine,
     is_loopback,
+    url_of,
 )
 from rivetpy.config.refs import RegistryError, RegistryRef, find_registry
 from rivetpy.config.sources import (
@@ -36,4 +37,5 @@ __all__ = [
     "is_loopback",
     "loaded_files",
     "loaded_folders",
+    "url_of",
 ]

@@ -79,8 +79,13 @@ def endpoint_of(directory: Path) -> str | None:
     owner = read_owner(directory)
     if owner is None or not owner.port:  # an engine inside a program need not listen itself
         return None
-    host = owner.host if owner.host not in {"0.0.0.0", "::", ""} else DEFAULT_HOST  # noqa: S104
-    return f"http://[{host}]:{owner.port}" if ":" in host else f"http://{host}:{owner.port}"
+    return url_of(owner.host, owner.port)
+
+
+def url_of(host: str, port: int) -> str:
+    """Where this machine reaches what listens at ``host``, which may stand for all addresses."""
+    host = host if host not in {"0.0.0.0", "::", ""} else DEFAULT_HOST  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:

@@ -7,7 +7,7 @@ import base64
 from starlette.requests import Request
 
 from rivetpy.engine.actors import options_of
-from rivetpy.engine.api_requests import json_body, no_route
+from rivetpy.engine.api_requests import MAX_BODY, json_body, no_route
 from rivetpy.engine.copy_routes import CopyRoutes
 from rivetpy.engine.http import Answer, json_answer, read_body
 from rivetpy.engine.inspector.access import KEY, token_of
@@ -60,7 +60,9 @@ class ActorRoutes:
         return {"value": base64.b64encode(token.encode()).decode(), "update_ts": row.created_at}
 
     async def _inspect(self, request: Request, row: ActorRow, route: tuple[str, ...], ray_id: str) -> Answer:
-        body = await read_body(request, options_of(self._host, row.name).max_incoming_message_size)
+        # Whoever edits a state sends all of it, which may be more than an actor takes in a message.
+        longest = max(MAX_BODY, options_of(self._host, row.name).max_incoming_message_size)
+        body = await read_body(request, longest)
         query: bytes = request.scope["query_string"]
         return await self._inspector.answer(request, row, route, query, body, ray_id)
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.types import Receive, Send
@@ -93,11 +94,24 @@ def header_text(text: str) -> bytes:
 
 def raw_path(request: HTTPConnection) -> bytes:
     """The path as it came, still percent-coded, without the path the application is mounted under."""
-    raw: bytes | None = request.scope.get("raw_path")
+    scope = request.scope
+    raw: bytes | None = scope.get("raw_path")
     if raw is None:  # an optional part of ASGI; without it a coded slash can't be told from a real one
-        raw = request.scope["path"].encode()
-    root: str = request.scope.get("root_path", "")
-    return raw.removeprefix(root.encode()) if root else raw
+        raw = scope["path"].encode()
+    root: str = scope.get("root_path", "")
+    if not root:
+        return raw
+    # Of a proxy in front of the program the part of the root may have been taken away, or not.
+    mounted = root.removeprefix(scope.get("app_root_path", ""))
+    return _below(raw, root) or _below(raw, mounted) or raw
+
+
+def _below(raw: bytes, root: str) -> bytes | None:
+    """The path below a root, which may be coded in it in any way; None when it is not there."""
+    names, parts = root.split("/"), raw.split(b"/")
+    if [unquote_to_bytes(part) for part in parts[: len(names)]] != [name.encode() for name in names]:
+        return None
+    return b"/" + b"/".join(parts[len(names) :])
 
 
 async def read_body(request: Request, limit: int) -> bytes:

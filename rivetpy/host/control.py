@@ -137,6 +137,16 @@ def cancel(row: ActorRow, rows: Rows) -> Batch:
     )
 
 
+def in_flight(name: str) -> RivetError:
+    """The refusal while a step of the actor is running."""
+    return RivetError(
+        "workflow",
+        "in_flight",
+        f"A step of {name!r} is running. Wait for it, or cancel the workflow.",
+        status=409,
+    )
+
+
 def _refuse_cancelled(row: ActorRow, record: WorkflowRecord) -> None:
     if record.status is WorkflowStatus.CANCELLED:
         raise RivetError(

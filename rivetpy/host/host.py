@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal
+from typing import Literal, TypeVar
 
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError
@@ -26,9 +26,11 @@ from rivetpy.host.residence import Residence
 from rivetpy.host.view import ActorView
 from rivetpy.host.watching import Told
 from rivetpy.identity import Key
-from rivetpy.store import ActorRow, Listing, Page, Pairs
+from rivetpy.store import ActorRow, Batch, Listing, Page, Pairs
 from rivetpy.wire.bodies import QueueReply, QueueSend
 from rivetpy.workflow import layout
+
+T = TypeVar("T")
 
 #: With so many rows an actor is looked at in a thread.
 MANY = 2000
@@ -210,6 +212,27 @@ class Host(Residence):
             return await copying.add(self._store, self._files, namespace, archive, key, self._clock.now())
 
     # -- control of a workflow ---------------------------------------------------------------------------
+
+    async def _controlled(
+        self, actor_id: str, change: Callable[[ActorRow, Pairs], tuple[Batch, T]], *, forced: bool
+    ) -> T:
+        """Put the actor away, change what is stored of it, and bring it back. Refused in the middle of a step, unless
+        ``forced``."""
+
+        async def work() -> T:
+            async with self._lock(actor_id):
+                if (instance := self._awake.get(actor_id)) is not None:
+                    if instance.workflow.bodies and not forced:
+                        raise control.in_flight(instance.name)
+                    # Should the change be refused, the alarm of its row is all that brings it back.
+                    await self._let_leave(instance, 0 if forced else None)
+                row = await self._live_row(actor_id)
+                batch, result = change(row, await self._store.load(actor_id))
+                await self._store.commit(batch)
+            await self._wake(actor_id)
+            return result
+
+        return await self._tasks.finish(work())
 
     async def wake(self, actor_id: str) -> None:
         """Bring an actor into memory: ends a sleep of the actor, not of a timer."""

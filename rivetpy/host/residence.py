@@ -8,20 +8,20 @@ import contextlib
 import dataclasses
 import logging
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
-from rivetpy.clock import Clock, SystemClock, Timer
+from rivetpy.clock import Clock, SystemClock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import lifecycle
 from rivetpy.host.conns import Conns
 from rivetpy.host.events import HostEvent, Watcher
 from rivetpy.host.files import Files
+from rivetpy.host.idle import Idle
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
 from rivetpy.host.locks import Locks
 from rivetpy.host.namespaces import Namespaces
@@ -36,7 +36,6 @@ from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
 from rivetpy.workflow.failure import Failure, failure_of
 
-T = TypeVar("T")
 Identity = tuple[str, str, Key]
 
 #: What was begun may be finished before a stop, but user code that hangs is not waited for longer (seconds).
@@ -83,7 +82,7 @@ class Residence(abc.ABC):
         self._watching: asyncio.Task[None] | None = None
         self._waker = Waker(self._store, self._clock, self._wake, self._put_off)
         self._stopping = False
-        self._idle: dict[str, Timer] = {}
+        self._idle = Idle(self._clock, self._is_leaving, self._fall_asleep)
         self._files = Files(files)
         self._conns: weakref.WeakValueDictionary[str, Conns] = weakref.WeakValueDictionary()
         #: What opens the inspectors of actors that were looked into.
@@ -211,7 +210,7 @@ class Residence(abc.ABC):
             yield instance
         finally:
             instance.busy -= 1
-            self._rest(instance)
+            self._idle.rests(instance)
 
     async def _wake(self, actor_id: str) -> Instance:
         return await self._tasks.finish(self._find_or_wake(actor_id))
@@ -264,9 +263,9 @@ class Residence(abc.ABC):
             raise
         self._awake[row.id] = instance
         self._by_identity[row.namespace, row.name, row.key] = row.id
-        instance.on_rest = lambda: self._rest(instance)
+        instance.on_rest = lambda: self._idle.rests(instance)
         instance.start(crashed=crashed, always_replay=self._always_replay)
-        self._rest(instance)
+        self._idle.rests(instance)
         return instance
 
     # -- putting away ------------------------------------------------------------------------------------
@@ -276,32 +275,13 @@ class Residence(abc.ABC):
         if self._awake.get(row.id) is instance:
             del self._awake[row.id]
             self._by_identity.pop((row.namespace, row.name, row.key), None)
-            if (timer := self._idle.pop(row.id, None)) is not None:
-                timer.cancel()
+            self._idle.forget(row.id)
 
-    def _rest(self, instance: Instance) -> None:
-        """The instance may have become idle: see to it in its sleep_timeout."""
-        options = instance.core.definition.options
-        actor_id = instance.actor_id
-        if (
-            options.no_sleep
-            or self._stopping
-            or actor_id in self._idle
-            or self._awake.get(actor_id) is not instance
-        ):
-            return
-        activity = instance.core.activity
-        self._idle[actor_id] = self._clock.call_later(
-            options.sleep_timeout, lambda: self._look(instance, activity)
-        )
+    def _is_leaving(self, instance: Instance) -> bool:
+        return self._stopping or self._awake.get(instance.actor_id) is not instance
 
-    def _look(self, instance: Instance, activity: int) -> None:
-        """One sleep_timeout later: put it away if nothing happened meanwhile."""
-        self._idle.pop(instance.actor_id, None)
-        if instance.resting and instance.core.activity == activity:
-            self._tasks.start(self._put_away_quietly(instance.actor_id))
-        elif not instance.diverged:
-            self._rest(instance)
+    def _fall_asleep(self, instance: Instance) -> None:
+        self._tasks.start(self._put_away_quietly(instance.actor_id))
 
     async def _put_away_quietly(self, actor_id: str) -> None:
         with contextlib.suppress(StoreError):  # the instance was given up, and will be woken again
@@ -312,13 +292,17 @@ class Residence(abc.ABC):
             instance = self._awake.get(actor_id)
             if instance is None or (only_idle and not instance.resting):
                 return
-            self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
-            with self._coming_back(instance.core.row):
-                await instance.put_away(
-                    instance.core.definition.options.sleep_grace_period if grace is None else grace,
-                    for_good=self._stopping,
-                )
-            self._waker.changed.set()
+            await self._let_leave(instance, grace)
+
+    async def _let_leave(self, instance: Instance, grace: float | None) -> None:
+        """Put an instance away whose lock is held."""
+        self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
+        with self._coming_back(instance.core.row):
+            await instance.put_away(
+                instance.core.definition.options.sleep_grace_period if grace is None else grace,
+                for_good=self._stopping,
+            )
+        self._waker.changed.set()
 
     def _broken(self, instance: Instance, error: StoreError) -> None:
         """The store refused a commit: what is in memory is wrong. Start over from what is stored, after a pause."""
@@ -393,41 +377,6 @@ class Residence(abc.ABC):
     async def _quietly(self, work: Coroutine[object, object, None]) -> None:
         with contextlib.suppress(RivetError):  # it is gone already, or was given up and will be woken again
             await work
-
-    # -- changing from outside ---------------------------------------------------------------------------
-
-    async def _controlled(
-        self, actor_id: str, change: Callable[[ActorRow, Rows], tuple[Batch, T]], *, forced: bool
-    ) -> T:
-        """Put the actor away, change what is stored of it, and bring it back."""
-
-        async def work() -> T:
-            async with self._lock(actor_id):
-                await self._clear_out(actor_id, forced=forced)
-                row = await self._live_row(actor_id)
-                batch, result = change(row, await self._store.load(actor_id))
-                await self._store.commit(batch)
-            await self._wake(actor_id)
-            return result
-
-        return await self._tasks.finish(work())
-
-    async def _clear_out(self, actor_id: str, *, forced: bool) -> None:
-        """Put an actor away that may be in the middle of something; refuse then, unless forced."""
-        instance = self._awake.get(actor_id)
-        if instance is None:
-            return
-        if instance.in_flight and not forced:
-            raise RivetError(
-                "workflow",
-                "in_flight",
-                f"A step of {instance.name!r} is running. Wait for it, or cancel the workflow.",
-                status=409,
-            )
-        self._forget(instance)
-        with self._coming_back(instance.core.row):
-            await instance.put_away(0 if forced else instance.core.definition.options.sleep_grace_period)
-        self._waker.changed.set()  # should the change be refused, its alarm is all that brings it back
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:

@@ -41,8 +41,8 @@ class StateCell:
         self.value = self._shape.restore(codec.decode(data))
 
     def replace(self, plain: Value) -> None:
-        """Take another state, checked against the actor's model."""
-        self.value = self._shape.restore(codec.reread(plain)[1])
+        """Take another state, checked against the actor's model. Raises RivetError ``actor.state_invalid``."""
+        self.value = self._shape.checked(codec.reread(plain)[1])
 
 
 def revision(plain: Value) -> str:

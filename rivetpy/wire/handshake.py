@@ -82,9 +82,14 @@ def write_params(params: Value) -> str:
         raise EncodeError("$.params", f"parameters are plain JSON ({error}).") from None
 
 
-def write_offer(encoding: Encoding, params: Value) -> list[str]:
-    """The subprotocols a client offers. Raises `EncodeError`."""
+def write_offer(
+    encoding: Encoding, params: Value, actor_id: str | None = None, token: str | None = None
+) -> list[str]:
+    """The subprotocols a client offers; in the root form, they name the actor. Raises `EncodeError`."""
     offered = [SUBPROTOCOL, f"{_PREFIX}encoding.{encoding.name}"]
+    if actor_id is not None:
+        offered += [f"{_PREFIX}target.actor", f"{_PREFIX}actor.{actor_id}", f"{_PREFIX}skip_ready_wait"]
+        offered += [f"{_PREFIX}token.{token}"] if token else []
     if params is not None:
         offered.append(f"{_PREFIX}conn_params.{quote(write_params(params), safe='')}")
     return offered

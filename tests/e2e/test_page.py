@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
+from rivetpy import UserError, actor, queue, setup
+from rivetpy.workflow import workflow
 from tests.support.browser import Browser, browser, chromium
 from tests.support.live import Live, listening, live
 from tests.support.shop import HOSTILE, registry
@@ -278,6 +282,99 @@ def test_an_engine_that_is_away_for_a_while(page: Browser) -> None:
             page.until(lambda: not page.text(".banner"), "the banner gone")
         finally:
             again.stop()
+
+
+#: What would run in a page that takes text for markup, for a link or for a template.
+ATTACK = (
+    "<img src=x onerror=\"ran('image')\"><svg onload=ran('svg')></svg><script>ran('script')</script>"
+    "<a href=\"javascript:ran('link')\">javascript:ran('text')</a>${ran('template')}</textarea></pre>\u202e"
+)
+
+
+async def attacked(ctx: Any) -> None:
+    message = await ctx.queue.next(ATTACK)
+    await ctx.join(f"all {ATTACK}", {ATTACK: lambda branch: branch.step(ATTACK, lambda step: message.body)})
+    await ctx.step(f"bad {ATTACK}", refuse, max_retries=0)
+
+
+def refuse(*_: Any) -> None:
+    raise UserError(ATTACK, code="closed", metadata={ATTACK: ATTACK}) from ValueError(ATTACK)
+
+
+@pytest.fixture
+def unguarded(page: Browser) -> Iterator[Browser]:
+    """Without the policy that would hold back what the page lets in; ``ran`` notes what runs."""
+    page.devtools("Page.setBypassCSP", enabled=True)
+    note = "window.noted = []; window.ran = (what) => noted.push(what); window.alert = ran;"
+    script = page.devtools("Page.addScriptToEvaluateOnNewDocument", source=note)["identifier"]
+    yield page
+    page.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    page.devtools("Page.setBypassCSP", enabled=False)
+
+
+def test_hostile_text_is_shown_and_nothing_of_it_runs(unguarded: Browser) -> None:
+    page = unguarded
+    state = {
+        ATTACK: ATTACK,
+        "link": "javascript:ran('state')",
+        "__proto__": {"ran": 1},
+        "constructor": ATTACK,
+    }
+    use = actor(
+        state=state, queues={"orders": queue()}, run=workflow(attacked), actions={"no": refuse, "echo": echo}
+    )
+    with live(setup(use={"bad": use})) as engine:
+        show(page, engine, make(engine, "bad", ATTACK, text=ATTACK))
+        page.sees("failed", ".standing")
+        for css in ("h1", ".standing .failure", "[aria-label=State]", ".row .name"):
+            page.sees("<img src=x onerror=", css)
+        for place in page.run(
+            "return [...document.querySelectorAll('[data-row]')].map((e) => e.dataset.row)"
+        ):
+            page.run("[...document.querySelectorAll('[data-row]')].find((e) => e.dataset.row == arguments[0])"
+                     ".querySelector('.name').click()", place)  # fmt: skip
+            page.sees("location", ".entry")
+        page.click("button", "Rewind to here")
+        page.sees("<img src=x", "dialog .place")
+        page.press("Escape")
+        page.until(lambda: not page.text("dialog"), "the dialog closed")
+        call = 'form[aria-label="Call an action"]'
+        for action, css in (("no", ".problem"), ("echo", "+ [role=status]")):
+            page.choose(f"{call} select", action)
+            paste(page, f"{call} textarea", json.dumps([ATTACK]))
+            page.click(f"{call} button", "Call")
+            page.sees("<img src=x", f"{call} {css}")
+        page.click("summary", "More")
+        page.click(".menu button", "Destroy")
+        page.sees("<img src=x", "dialog")
+        assert_nothing_ran(page)
+        page.open(f"{engine.url}/ui/?{quote(ATTACK)}#/")
+        page.sees("<img src=x", ".actors")
+        paste(page, "input[type=search]", f"{ATTACK}!")
+        page.sees("No actor has")
+        assert_nothing_ran(page)
+        page.open(f"{engine.url}/ui/#/actors/{ATTACK}")
+        page.until(lambda: "gone" in page.text() or "no actor" in page.text().lower(), "what is not there")
+        assert_nothing_ran(page)
+
+
+def echo(c: Any, said: str) -> str:
+    return said
+
+
+def paste(page: Browser, css: str, text: str) -> None:
+    """Quicker than key by key."""
+    script = "const field = document.querySelector(arguments[0]); field.value = arguments[1];"
+    page.run(f"{script} field.dispatchEvent(new Event('input', {{bubbles: true}}))", css, text)
+
+
+def assert_nothing_ran(page: Browser) -> None:
+    """Nothing was made of the text either, and no object has what a state called ``__proto__``."""
+    page.run("return new Promise((done) => setTimeout(done, 50))")  # an image's error would come by now
+    made = "img[src=x], svg[onload], a[href^=javascript], #page script, [onerror]"
+    assert page.run("return [noted, document.querySelectorAll(arguments[0]).length, {}.ran ?? null]", made) == [
+        [], 0, None,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [1280, 400])

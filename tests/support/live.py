@@ -1,4 +1,7 @@
-"""The engine on a real port, in a thread of its own: for tests of clients and of the server."""
+"""The engine on a real port, in a thread of its own: for tests of clients and of the server.
+
+`program` is some other application on a server that is not ours, which an engine may be mounted in.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
 
 from rivetpy import Registry
 from rivetpy.engine.app import create_app
@@ -95,3 +101,18 @@ def live(registry: Registry, **options: Any) -> Iterator[Live]:
             yield engine
         finally:
             engine.stop()
+
+
+@contextlib.contextmanager
+def program(app: ASGIApp, **options: Any) -> Iterator[int]:
+    """The port of an application; ``options`` are uvicorn's."""
+    config = uvicorn.Config(app, log_config=None, ws="websockets-sansio", **options)
+    server = uvicorn.Server(config)
+    with listening() as sock:
+        serving = threading.Thread(target=lambda: asyncio.run(server.serve([sock.dup()])))
+        serving.start()
+        try:
+            yield sock.getsockname()[1]
+        finally:
+            server.should_exit = True
+            serving.join(30)
