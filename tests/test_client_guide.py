@@ -16,7 +16,7 @@ from tests.support.live import live
 PAGE = ROOT / "docs" / "client.md"
 CHAPTERS = dict(guide.sections(PAGE))
 #: In which a later chapter may use what an earlier one imported.
-NAMES: dict[str, Any] = {"asyncio": asyncio}
+NAMES: dict[str, Any] = {"asyncio": asyncio, "__file__": __file__}
 
 
 @pytest.fixture(scope="module", autouse=True)

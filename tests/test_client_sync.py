@@ -238,6 +238,57 @@ def test_an_interrupt_ends_a_wait_and_nothing_else(engine: Live, wait: str, end:
     assert second == first + 1
 
 
+BEGINNING = """
+import atexit, sys, threading, time
+from rivetpy.client import create_sync_client
+atexit.register(lambda: too_late())
+client = create_sync_client(sys.argv[1])
+handle = client.thing.get_or_create("the end")
+print(handle.add(0) >= 0)
+def too_late():
+    try:
+        handle.add(0)
+    except Exception as error:
+        print(error.code)
+"""
+OPENED = """
+    conn = handle.connect()
+    conn.on("said", lambda word: time.sleep(100))
+    conn.opened()
+    events = conn.events("said")
+    handle.shout("busy")
+    assert next(events).args == ["busy"]
+"""
+WAITED_FOR = """
+    waits = [lambda: handle.send("ignored", 1, wait=True), lambda: list(events)]
+    threads = [threading.Thread(target=wait, daemon=True) for wait in waits]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("", 0),
+        (f"if True:{OPENED}{WAITED_FOR}", 0),
+        ("with client, handle.connect() as conn: sys.exit(3)", 3),
+        (f"with client:{OPENED}\nprint([thread.name for thread in threading.enumerate()])", 0),
+    ],
+    ids=["idle", "in the middle of everything", "in a block", "after it"],
+)
+def test_a_program_ends_quietly_whatever_it_left_open(engine: Live, program: str, code: int) -> None:
+    command = [sys.executable, "-W", "always", "-c", BEGINNING + program, engine.url]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+    first, *more, last = done.stdout.splitlines()
+    assert (first, last) == ("True", "closed")
+    assert set(more) <= {"['MainThread']", "['MainThread', 'rivetpy-listeners']"}, (
+        "the listener is still busy"
+    )
+
+
 def test_a_call_from_the_clients_own_thread_is_refused(client: SyncClient) -> None:
     refused: list[str] = []
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from rivetpy.client.calls import Reply, Transport
+from rivetpy.client.calls import OpenReply, Transport
 from rivetpy.client.endpoint import Endpoint, followed
 from rivetpy.client.insistence import Insistence
 from rivetpy.client.lines import Line, WebSocketLine
@@ -47,8 +47,13 @@ class Backend(Protocol):
         """Open a WebSocket that the actor itself serves."""
         ...
 
-    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
-        """Send a request that the actor itself answers; any answer of it is one, whatever its status."""
+    async def fetch(
+        self, target: Target, path: str, request: Request, parts: AsyncIterable[bytes] | None
+    ) -> OpenReply:
+        """Send a request that the actor itself answers; any answer of it is one, whatever its status.
+
+        ``parts``, if given, are its body.
+        """
         ...
 
     async def close(self) -> None:
@@ -119,9 +124,11 @@ class Remote:
         target = await self._in_url(target)
         return await self._transport.open(self._requests.websocket(target, path))
 
-    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
+    async def fetch(
+        self, target: Target, path: str, request: Request, parts: AsyncIterable[bytes] | None
+    ) -> OpenReply:
         target = await self._in_url(target)
-        return await self._transport.run(self._requests.raw(target, path, request))
+        return await self._transport.stream(self._requests.raw(target, path, request, parts))
 
     async def close(self) -> None:
         await self._transport.close()

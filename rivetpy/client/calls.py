@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
@@ -100,14 +100,35 @@ class Call(Generic[T_co]):
         return None
 
 
-class RawCall(Call[Reply]):
-    """A call whose answer is the actor's own, whatever its status. ``read`` is not asked."""
+@dataclass(frozen=True, slots=True)
+class OpenReply:
+    """A server's answer whose body is still to come. Whoever has it closes it, also when it was read to its end."""
 
-    def result(self, reply: Reply) -> Reply:
+    status: int
+    headers: Sequence[tuple[str, str]]
+    parts: AsyncIterator[bytes]
+    close: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall(Call[bytes]):
+    """A call whose answer is the actor's own, whatever its status."""
+
+    #: Instead of ``body``: what is sent as it comes, and can't be sent again.
+    parts: AsyncIterable[bytes] | None = None
+
+    async def checked(self, reply: OpenReply) -> OpenReply:
         """The answer. Raises RivetError when the way to the actor answered that it did not run."""
-        if reply.header("x-rivet-error") in NOT_RUN:
-            raise self.error(reply)
-        return reply
+        if next((value for name, value in reply.headers if name == "x-rivet-error"), None) not in NOT_RUN:
+            return reply
+        try:
+            body = b"".join([part async for part in reply.parts])
+        finally:
+            await reply.close()
+        raise self.error(Reply(reply.status, reply.headers, body))
+
+    def retry_delay(self, error: RivetError, tries: int) -> float | None:
+        return None if self.parts is not None else Call.retry_delay(self, error, tries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +170,10 @@ class Transport(Protocol):
 
     async def run(self, call: Call[T]) -> T:
         """Make the call and return its result. Raises RivetError."""
+        ...
+
+    async def stream(self, call: RawCall) -> OpenReply:
+        """Make the call and return the answer as soon as it begins. Raises RivetError."""
         ...
 
     async def open(self, dial: Dial) -> ClientConnection:

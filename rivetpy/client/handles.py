@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import httpx
     from websockets.asyncio.client import ClientConnection
 
+    from rivetpy.client.answers import Content
+
 
 class Client:
     """A client of one engine; ``client.<actor>`` (or `actor`, for any name) leads to the actors.
@@ -123,19 +125,29 @@ class Handle(Addressee):
         method: str = "GET",
         *,
         headers: Mapping[str, str] | None = None,
-        content: bytes | str | None = None,
+        content: Content = None,
         json: object = None,
+        stream: bool = False,
     ) -> httpx.Response:
         """Send an HTTP request to the actor's ``on_request``; ``path`` may have a query.
 
-        Any answer of the actor is returned, whatever its status. Raises RivetError when it was not reached.
+        Any answer of the actor is returned, whatever its status. ``content`` in parts is sent as it comes, and never
+        twice. With ``stream`` the answer is returned when it begins, its body unread (``aiter_bytes``): close it with
+        ``aclose``. Raises RivetError when the actor was not reached.
         """
         import httpx
 
-        request = httpx.Request(method, "http://actor/", headers=headers, content=content, json=json)
-        reply = await self._backend.fetch(await self._aimed(), path, request)
-        got = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
-        return httpx.Response(reply.status, headers=got, content=reply.body, request=request)
+        from rivetpy.client.answers import body_of, unread
+
+        whole, parts = body_of(content)
+        request = httpx.Request(method, "http://actor/", headers=headers, content=whole, json=json)
+        answer = unread(await self._backend.fetch(await self._aimed(), path, request, parts), request)
+        if not stream:
+            try:
+                await answer.aread()
+            finally:
+                await answer.aclose()
+        return answer
 
     async def websocket(self, path: str = "/") -> ClientConnection:
         """An open WebSocket to the actor's ``on_websocket``, as the websockets library has it.

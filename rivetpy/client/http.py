@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import h11
 
-from rivetpy.client.calls import Call, Dial, Reply, raise_lost, raise_not_connected
+from rivetpy.client.calls import Call, Dial, OpenReply, RawCall, Reply, raise_lost, raise_not_connected
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.lines import open_websocket
 from rivetpy.client.sockets import closed_by_peer
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
 T = TypeVar("T")
+S = TypeVar("S")
+#: Status and headers of an answer.
+_Head = tuple[int, list[tuple[str, str]]]
 
 #: Seconds. An answer may take as long as the server lets it; only connecting is bounded.
 CONNECT_TIMEOUT = 10.0
@@ -43,16 +47,19 @@ class HttpTransport:
 
     async def run(self, call: Call[T]) -> T:
         """Send the call, again where that is safe (wire 6.6), and return its result. Raises RivetError."""
-        tries = 1
-        while True:
-            try:
-                return call.result(await self._exchange(call))
-            except RivetError as error:
-                delay = call.retry_delay(error, tries)
-                if delay is None:
-                    raise
-            tries += 1
-            await asyncio.sleep(delay)
+
+        async def once() -> T:
+            return call.result(await self._exchange(call))
+
+        return await _trying(call, once)
+
+    async def stream(self, call: RawCall) -> OpenReply:
+        """Send the call, again where that is safe, and return the answer as soon as it begins. Raises RivetError."""
+
+        async def once() -> OpenReply:
+            return await call.checked(await self._begin(call))
+
+        return await _trying(call, once)
 
     async def open(self, dial: Dial) -> ClientConnection:
         """Open a WebSocket. Raises RivetError ``client.connection_failed``, ``client.connection_refused``."""
@@ -68,20 +75,42 @@ class HttpTransport:
             await connection.closed()
 
     async def _exchange(self, call: Call[T]) -> Reply:
-        self._arrive()
-        connection = self._kept() or await self._connect()
-        reusable = False
+        connection = await self._connection()
         try:
-            reply = await connection.exchange(call)
-            reusable = connection.ready_again()
-        except (OSError, h11.RemoteProtocolError) as error:
-            raise_lost(self.endpoint, str(error) or type(error).__name__)
+            return await connection.exchange(call)
         finally:
-            if reusable and len(self._idle) < KEPT:
-                self._idle.append(connection)
-            else:
-                connection.close()
-        return reply
+            self._leave(connection)
+
+    async def _begin(self, call: RawCall) -> OpenReply:
+        connection = await self._connection()
+        try:
+            status, headers = await connection.begin(call, call.parts)
+        except BaseException:
+            self._leave(connection)
+            raise
+        open: list[_Connection] = [connection]
+
+        async def close() -> None:
+            while open:
+                self._leave(open.pop())
+
+        async def parts() -> AsyncIterator[bytes]:
+            while open and (part := await connection.more()):
+                yield part
+            await close()
+
+        return OpenReply(status, headers, parts(), close)
+
+    async def _connection(self) -> _Connection:
+        self._arrive()
+        return self._kept() or await self._connect()
+
+    def _leave(self, connection: _Connection) -> None:
+        """Keep it for later where nothing is under way."""
+        if connection.ready_again() and len(self._idle) < KEPT:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def _arrive(self) -> None:
         """Connections belong to the loop that they were opened in."""
@@ -110,51 +139,103 @@ class HttpTransport:
             raise_not_connected(where, f"no answer within {CONNECT_TIMEOUT:g} s")
         except OSError as error:
             raise_not_connected(where, error.strerror or error)
-        return _Connection(*streams, host=where.authority)
+        return _Connection(*streams, where)
+
+
+async def _trying(call: Call[T], once: Callable[[], Awaitable[S]]) -> S:
+    """What the first attempt gives that is not to be repeated."""
+    tries = 1
+    while True:
+        try:
+            return await once()
+        except RivetError as error:
+            delay = call.retry_delay(error, tries)
+            if delay is None:
+                raise
+        tries += 1
+        await asyncio.sleep(delay)
 
 
 class _Connection:
     """One connection, used for one exchange after the other."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, endpoint: Endpoint
+    ) -> None:
         self._reader = reader
         self._writer = writer
-        self._host = host
+        self._endpoint = endpoint
         self._http = h11.Connection(h11.CLIENT)
 
     async def exchange(self, call: Call[T]) -> Reply:
-        """Send the request and read the answer. Raises OSError or h11.RemoteProtocolError."""
-        body = call.body or b""
-        headers = [("host", self._host), *call.headers.items()]
-        if call.body is not None:
-            headers.append(("content-length", str(len(body))))
-        request = h11.Request(method=call.method, target=call.path, headers=headers)
-        self._writer.write(
-            b"".join(
-                self._http.send(part) or b"" for part in (request, h11.Data(data=body), h11.EndOfMessage())
-            )
-        )
-        # A server that refuses a long body answers and may hang up: the answer is still there to read.
-        with contextlib.suppress(ConnectionError):
-            await self._writer.drain()
-        return await self._reply()
+        """Send the request and read the answer. Raises RivetError ``client.connection_lost``."""
+        status, headers = await self.begin(call)
+        body = bytearray()
+        while part := await self.more():
+            body += part
+        return Reply(status, headers, bytes(body))
 
-    async def _reply(self) -> Reply:
-        status, body = 0, bytearray()
-        headers: list[tuple[str, str]] = []
-        while True:
-            event = self._http.next_event()
-            if event is h11.NEED_DATA:
+    async def begin(self, call: Call[T], parts: AsyncIterable[bytes] | None = None) -> _Head:
+        """Send the request, its body in ``parts`` if given, and read the answer's head."""
+        if parts is not None:
+            return await self._begin_in_parts(call, parts)
+        length = [] if call.body is None else [("content-length", str(len(call.body)))]
+        await self._send(self._request(call, length), h11.Data(data=call.body or b""), h11.EndOfMessage())
+        return await self._head()
+
+    async def more(self) -> bytes:
+        """The next part of the answer's body; nothing at its end."""
+        while not isinstance(event := await self._next(), h11.EndOfMessage):
+            if isinstance(event, h11.Data) and event.data:
+                return bytes(event.data)
+        return b""
+
+    async def _begin_in_parts(self, call: Call[T], parts: AsyncIterable[bytes]) -> _Head:
+        """A server may answer before it has heard everything; then the rest is not wanted."""
+        sending = asyncio.ensure_future(self._send_parts(call, parts))
+        reading = asyncio.ensure_future(self._head())
+        try:
+            await asyncio.wait((sending, reading), return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                await sending  # which raises what the parts raise
+            return await reading
+        finally:
+            sending.cancel()
+            reading.cancel()
+            await asyncio.gather(sending, reading, return_exceptions=True)
+
+    async def _send_parts(self, call: Call[T], parts: AsyncIterable[bytes]) -> None:
+        await self._send(self._request(call, [("transfer-encoding", "chunked")]))
+        async for part in parts:
+            await self._send(h11.Data(data=part))
+        await self._send(h11.EndOfMessage())
+
+    def _request(self, call: Call[T], framing: list[tuple[str, str]]) -> h11.Request:
+        headers = [("host", self._endpoint.authority), *call.headers.items(), *framing]
+        return h11.Request(method=call.method, target=call.path, headers=headers)
+
+    async def _send(self, *events: h11.Event) -> None:
+        self._writer.write(b"".join(self._http.send(event) or b"" for event in events))
+        # A server that refuses a long body answers and may hang up: the answer is still there to read.
+        with contextlib.suppress(OSError):
+            await self._writer.drain()
+
+    async def _head(self) -> _Head:
+        while not isinstance(event := await self._next(), h11.Response):
+            pass
+        headers = [(name.decode(), value.decode("latin-1")) for name, value in event.headers]
+        return event.status_code, headers
+
+    async def _next(self) -> h11.Event:
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(await self._reader.read(_CHUNK))
-            elif isinstance(event, h11.Response):
-                status = event.status_code
-                headers = [(name.decode(), value.decode("latin-1")) for name, value in event.headers]
-            elif isinstance(event, h11.Data):
-                body += event.data
-            elif isinstance(event, h11.EndOfMessage):
-                return Reply(status, headers, bytes(body))
-            elif isinstance(event, h11.ConnectionClosed):
-                raise ConnectionResetError("the connection was closed")
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise_lost(self._endpoint, str(error) or type(error).__name__)
+        if isinstance(event, h11.ConnectionClosed):
+            raise_lost(self._endpoint, "the connection was closed")
+        assert isinstance(event, h11.Event)
+        return event
 
     def ready_again(self) -> bool:
         """Whether another exchange may follow; prepares for it."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from rivetpy.client.calls import Call, Dial, Reply, raise_lost
+from rivetpy.client.calls import Call, Dial, OpenReply, RawCall, Reply, raise_lost
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.client.insocket import Application, Event, InProcessSocket
 
@@ -25,8 +25,6 @@ class InProcessTransport:
 
     async def run(self, call: Call[T]) -> T:
         """Make the call and return its result. Raises RivetError."""
-        scope = self._scope("http", call.path, call.headers)
-        scope |= {"http_version": "1.1", "method": call.method, "scheme": self.endpoint.scheme}
         sent: list[Event] = []
 
         request: list[Event] = [{"type": "http.request", "body": call.body or b"", "more_body": False}]
@@ -40,15 +38,42 @@ class InProcessTransport:
             sent.append(event)
 
         try:
-            await self._application(scope, receive, send)
+            await self._application(self._http(call), receive, send)
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
             raise_lost(self.endpoint, "it was ended")  # nobody cancelled the caller: the engine died under it
         start = next(event for event in sent if event["type"] == "http.response.start")
         body = b"".join(event.get("body", b"") for event in sent if event["type"] == "http.response.body")
-        headers = [(name.decode().lower(), value.decode("latin-1")) for name, value in start["headers"]]
-        return call.result(Reply(start["status"], headers, body))
+        return call.result(Reply(start["status"], _headers(start), body))
+
+    async def stream(self, call: RawCall) -> OpenReply:
+        """Make the call and return the answer as soon as it begins. Raises RivetError."""
+        sent: asyncio.Queue[Event] = asyncio.Queue()
+        request = _request(call.body or b"", call.parts)
+        serving = asyncio.ensure_future(self._application(self._http(call), request.__anext__, sent.put))
+        serving.add_done_callback(lambda _: sent.put_nowait({"type": "gone"}))
+
+        async def close() -> None:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+            await request.aclose()
+
+        async def parts() -> AsyncIterator[bytes]:
+            while (event := await sent.get())["type"] == "http.response.body":
+                yield event["body"]
+            if serving.cancelled():
+                raise_lost(self.endpoint, "it was ended")
+
+        try:
+            if (start := await sent.get())["type"] == "gone":
+                if serving.cancelled():
+                    raise_lost(self.endpoint, "it was ended")
+                await serving  # which raises what it ended with
+        except BaseException:
+            await close()
+            raise
+        return await call.checked(OpenReply(start["status"], _headers(start), parts(), close))
 
     async def open(self, dial: Dial) -> ClientConnection:
         """Open a WebSocket."""
@@ -58,6 +83,10 @@ class InProcessTransport:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+    def _http(self, call: Call[T]) -> dict[str, object]:
+        scope = self._scope("http", call.path, call.headers)
+        return scope | {"http_version": "1.1", "method": call.method, "scheme": self.endpoint.scheme}
 
     def _scope(self, kind: str, path: str, headers: Mapping[str, str]) -> dict[str, object]:
         path, _, query = path.partition("?")
@@ -71,3 +100,16 @@ class InProcessTransport:
             "root_path": "",
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()],
         }
+
+
+def _headers(start: Event) -> list[tuple[str, str]]:
+    return [(name.decode().lower(), value.decode("latin-1")) for name, value in start["headers"]]
+
+
+async def _request(body: bytes, parts: AsyncIterable[bytes] | None) -> AsyncGenerator[Event, None]:
+    """What the application receives of a request: its body, and then nothing, since nobody hangs up."""
+    if parts is not None:
+        async for part in parts:
+            yield {"type": "http.request", "body": part, "more_body": True}
+    yield {"type": "http.request", "body": body, "more_body": False}
+    await asyncio.Event().wait()

@@ -54,10 +54,12 @@ class Portal:
             done = asyncio.run_coroutine_threadsafe(work(), running.loop)
         try:
             return done.result()
-        except concurrent.futures.CancelledError:
-            raise _closed() from None
-        except BaseException:
+        except BaseException as error:
             done.cancel()
+            if running.ended and not self._closed:
+                threading.Event().wait()  # the process ends, and this thread with it: there is nobody to tell
+            if isinstance(error, concurrent.futures.CancelledError):
+                raise _closed() from None
             raise
 
     def close(self) -> None:
@@ -68,7 +70,7 @@ class Portal:
             running.finalizer()
 
     def _started(self) -> _Running:
-        if self._closed:
+        if self._closed or (self._running is not None and self._running.ended):
             raise _closed()
         if self._running is None:
             self._running = _Running(self, self._at_end)
@@ -93,6 +95,11 @@ class _Running:
         )
         self.finalizer = weakref.finalize(portal, _stop, self.loop, end, self.thread)
         self.thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was told to end, which the process does at its own end when nobody else has."""
+        return not self.finalizer.alive
 
 
 def _serve(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 from urllib.parse import quote, quote_plus, urlencode
 
-from rivetpy.client.calls import Call, Dial, RawCall, Reply
+from rivetpy.client.calls import Call, Dial, RawCall
 from rivetpy.client.endpoint import Endpoint
 from rivetpy.errors import RivetError, actor_not_found
 from rivetpy.identity import Key, format_key
@@ -120,16 +120,19 @@ class Requests:
             encoding=self.encoding,
         )
 
-    def raw(self, target: Target, path: str, request: Request) -> RawCall:
-        """A request that the actor's ``on_request`` answers; ``path`` may have a query."""
+    def raw(
+        self, target: Target, path: str, request: Request, parts: AsyncIterable[bytes] | None = None
+    ) -> RawCall:
+        """A request that the actor's ``on_request`` answers; ``path`` may have a query, ``parts`` are its body."""
         path, query = _rooted(path)
         own = {name: value for name, value in request.headers.items() if name not in _OF_THE_CONNECTION}
         return RawCall(
             request.method,
             self._raw_path(target, f"/request{path}", query),
-            _unread,
+            bytes,
             request.content or None,
             self._routed(self._plain_headers, target) | own,
+            parts=parts,
         )
 
     def connect(self, target: Target) -> Dial:
@@ -318,10 +321,6 @@ def _rooted(path: str) -> tuple[str, str]:
     coded = quote(path if path.startswith("/") else f"/{path}", safe="/%:@!$&'()*+,;=~?")
     path, _, query = coded.partition("?")
     return path, query
-
-
-def _unread(body: bytes) -> Reply:
-    raise NotImplementedError
 
 
 def _json_object(data: bytes) -> JsonObject:

@@ -22,6 +22,8 @@ from rivetpy.wire.messages import Event
 from rivetpy.wire.tags import Value
 
 if TYPE_CHECKING:
+    import httpx
+
     from rivetpy.client.syncsocket import SyncWebSocket
 
 R = TypeVar("R")
@@ -152,13 +154,19 @@ class SyncConnection(Twin[Connection]):
         return super()._wait(make)
 
 
+def _answer(portal: Portal, answer: httpx.Response) -> httpx.Response:
+    from rivetpy.client.answers import synchronous
+
+    return synchronous(portal, answer)
+
+
 class SyncHandle(Twin[Handle]):
     """One actor: its actions as methods, its queues through `send`; see `Handle`."""
 
     action = waiting(Handle.action)
     send = waiting(Handle.send)
     resolve = waiting(Handle.resolve)
-    fetch = waiting(Handle.fetch)
+    fetch = waiting_for(_answer, Handle.fetch)
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
         if name.startswith("_"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rivetpy import codec
-from rivetpy.client.calls import Reply
+from rivetpy.client.calls import OpenReply
 from rivetpy.client.lines import Line
 from rivetpy.client.requests import ById, ByKey, Target
 from rivetpy.codec import Value
@@ -93,7 +93,9 @@ class Peers:
     async def websocket(self, target: Target, path: str) -> ClientConnection:
         raise _not_here("websocket")
 
-    async def fetch(self, target: Target, path: str, request: Request) -> Reply:
+    async def fetch(
+        self, target: Target, path: str, request: Request, parts: AsyncIterable[bytes] | None
+    ) -> OpenReply:
         raise _not_here("fetch")
 
     async def close(self) -> None:

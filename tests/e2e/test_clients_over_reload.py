@@ -1,4 +1,4 @@
-"""Clients that are connected while code is saved: both the Python and the official one go on by themselves."""
+"""Clients that are connected while code is saved, or the engine is killed: they go on by themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rivetpy.client import QueueReply, create_client
+from rivetpy.client import QueueReply, create_client, create_sync_client
 from rivetpy.errors import RivetError
 from tests.support.engine import RIVET, Engine, engine, environment
 from tests.support.js import FOLDER, act, driver, thing
@@ -82,6 +82,33 @@ def test_who_waits_for_an_answer_gets_it_of_the_new_code(running: Engine) -> Non
             assert await messages(running, await handle.resolve()) == []
 
     asyncio.run(main())
+
+
+def test_both_python_clients_come_back_after_a_kill(running: Engine) -> None:
+    def killed_and_started() -> None:
+        running.kill()
+        running.start()
+
+    async def main() -> None:
+        async with asyncio.timeout(120), create_client(running.url) as client:
+            handle = client.thing.get_or_create("killed")
+            async with handle.connect() as conn:
+                events = conn.events("said")
+                assert await conn.add(1) == 1
+                await asyncio.to_thread(killed_and_started)
+                assert await conn.add(1) == 2
+                await handle.shout("after")
+                assert (await anext(events)).args == ["after"]
+
+    with create_sync_client(running.url) as client:
+        handle = client.thing.get_or_create("killed, too")
+        with handle.connect() as conn:
+            events = conn.events("said")
+            assert conn.add(1) == 1
+            asyncio.run(main())
+            assert conn.add(1) == 2
+            handle.shout("after")
+            assert next(events).args == ["after"]
 
 
 @pytest.mark.npm

@@ -35,6 +35,7 @@ async def use() -> None:
         assert_type(await counter.send("jobs", 1, wait=True, timeout=dt.timedelta(5)), QueueReply | None)
         assert_type(await counter.resolve(), str)
         assert_type(await counter.fetch("/x", "POST", json={}), httpx.Response)
+        await counter.fetch("/x", "PUT", content=[b"parts"], stream=True)
         value: int = await counter.add(1)
         async with counter.connect() as conn:
             assert_type(conn, Connection)
