@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivetpy.cli import dev
+from rivetpy.cli import dev, serving
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.launch import Launch, Report
 from rivetpy.cli.listening import listen, shortened
@@ -238,3 +238,15 @@ def test_code_that_blocks_the_engine_is_named(caplog: pytest.LogCaptureFixture) 
 
     asyncio.run(main())
     assert named()
+
+
+def test_a_child_tells_where_in_the_users_code_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "SLOW", 0.01)
+    told: list[Report] = []
+    deadline = time.monotonic() + 20
+    with serving.telling(told.append):
+        while not told and time.monotonic() < deadline:
+            pass
+    assert told[0]["stuck"].startswith(__file__)
+    with serving.telling(lambda report: pytest.fail("it was quick")):
+        pass

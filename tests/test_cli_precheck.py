@@ -16,10 +16,14 @@ from rivetpy.host import Host
 from rivetpy.store.sqlite import SqliteStore
 from rivetpy.workflow import workflow
 
+NOT_WHOLE = {"broken": [], "count": 0, "whole": False}
 
-def registry(step: str) -> Registry:
+
+def registry(step: str, pause: float = 0) -> Registry:
     async def run(ctx: Any) -> None:
         print("hello from the workflow")
+        if pause:
+            await asyncio.sleep(pause)
         await ctx.step(step, lambda step: None)
         await ctx.queue.next("wait")
 
@@ -68,4 +72,9 @@ def test_it_ends_after_a_while_and_says_that_it_is_not_whole(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prechecking, "LONGEST", -1.0)
-    assert precheck(registry("pay"), data)["checked"] == {"broken": [], "count": 0, "whole": False}
+    assert precheck(registry("pay"), data)["checked"] == NOT_WHOLE
+
+
+def test_code_that_waits_for_the_world_holds_up_no_save(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prechecking, "LONGEST", 0.05)
+    assert precheck(registry("charge", pause=600), data)["checked"] == NOT_WHOLE

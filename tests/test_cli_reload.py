@@ -14,7 +14,7 @@ from rivetpy.cli.problems import StartProblem
 from rivetpy.cli.process import Stage, after_order, after_report
 from rivetpy.cli.saves import QUIET, Saves
 from rivetpy.cli.stays import HOPELESS, SILENT, SLOW
-from rivetpy.cli.supervisor import GRACE, LEAVING_GRACE, MOST_RESTARTS, Supervisor
+from rivetpy.cli.supervisor import DEAF, GRACE, LEAVING_GRACE, MOST_RESTARTS, Supervisor
 from rivetpy.config import RegistryRef
 
 # -- which child has the data ------------------------------------------------------------------------------
@@ -217,11 +217,17 @@ def test_a_start_that_fails_ends_it(tmp_path: Path, said: list[str], reload: boo
     assert play.supervisor.over and isinstance(play.supervisor._failure, StartProblem) and not said
 
 
-def test_a_child_that_does_not_leave_in_time_is_killed(play: Play, said: list[str]) -> None:
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_child_that_does_not_leave_in_time_is_killed(play: Play, said: list[str], deaf: bool) -> None:
+    """Sooner when the user's code blocks it, so that it does not even hear that it should."""
     play.serve(play.children[0])
     play.save(5)
     play.report(play.children[1], "imported", "checked", now=6)
-    play.supervisor.passed(6 + LEAVING_GRACE)
+    if not deaf:
+        play.report(play.children[0], "leaving", now=6)
+        play.supervisor.passed(6 + DEAF)
+        assert play.children[0].done[-1] == "leave"
+    play.supervisor.passed(6 + DEAF if deaf else 6 + LEAVING_GRACE)
     assert play.children[0].done[-1] == "kill" and "is killed; nothing is lost" in said[-1]
     play.end(play.children[0], -9)
     assert play.children[1].done[-1] == "go"
@@ -367,6 +373,7 @@ def test_a_reload_that_waits_for_actions_says_so(play: Play, said: list[str]) ->
     play.serve(play.children[0])
     play.save(5)
     play.report(play.children[1], "imported", "checked", now=6)
+    play.report(play.children[0], "leaving", now=6)
     play.supervisor.heard(play.children[0], {"finishing": 2}, 7)  # type: ignore[arg-type]
     assert said == ["rivet: 2 actions run: the new code waits for that, 10 s at most"]
     play.supervisor.passed(6 + GRACE)

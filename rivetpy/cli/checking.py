@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Seconds that the code between two verbs may take; it has nothing to wait for.
 PATIENCE = 10.0
+#: The status of code that took longer.
+STUCK = "stuck"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,11 @@ class Checked:
         return {("actorId" if name == "actor_id" else name): value for name, value in told.items()}
 
 
-async def check_journal(registry: Registry, journaled: Journaled, failed: bool = False) -> Checked:
-    """Check one actor's journal; ``failed``: also that of a workflow that failed."""
+async def check_journal(
+    registry: Registry, journaled: Journaled, failed: bool = False, patience: float | None = None
+) -> Checked:
+    """Check one actor's journal; ``failed``: also that of one that failed; ``patience`` instead of `PATIENCE`."""
+    patience = PATIENCE if patience is None else patience
     row = journaled.row
     who = (row.name, format_key(row.key), row.id)
     definition = registry.actors.get(row.name)
@@ -59,15 +64,15 @@ async def check_journal(registry: Registry, journaled: Journaled, failed: bool =
         nearest = did_you_mean(row.name, registry.actors)
         return Checked(*who, "not_in_registry", error=f"The registry has no actor {row.name!r}. {nearest}")
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             return _reported(who, await check_replay(definition, row, journaled.rows, failed=failed))
     except StoreError as error:
         return Checked(*who, "unreadable", error=error.message)
     except TimeoutError:
         return Checked(
             *who,
-            "stuck",
-            error=f"The code waited {PATIENCE:g} s for something that is no verb; that belongs into a step.",
+            STUCK,
+            error=f"The code waited {patience:g} s for something that is no verb; that belongs into a step.",
         )
 
 

@@ -77,7 +77,7 @@ class Order(enum.Enum):
 #: break, and whether there was time for all of them), ``{"ready": true}`` (it serves),
 #: ``{"files": […], "since": ns}`` (imported later, after this moment),
 #: ``{"stuck": "file:line"}`` (where it is in the user's code, or null, when it takes long before it serves),
-#: ``{"finishing": n}`` (it was told to leave, and lets so many actions end first),
+#: ``{"leaving": true}`` (it was told to leave, and does), ``{"finishing": n}`` (it lets so many actions end first),
 #: ``{"failed": message, "detail": lines, "files": […], "folders": […]}`` (it can't start, and would not the next
 #: time either; what to watch for a change that mends it).
 Report = JsonObject

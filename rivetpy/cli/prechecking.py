@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rivetpy.cli.checking import check_journal
+from rivetpy.cli.checking import STUCK, check_journal
 from rivetpy.cli.launch import Report
 from rivetpy.cli.offline import Offline
 from rivetpy.errors import StoreError
@@ -35,13 +35,15 @@ def precheck(registry: Registry, data_dir: Path) -> Report:
         _silence(),
     ):
         for journaled in offline.all_journals():
-            if time.monotonic() > until:
+            if (left := until - time.monotonic()) <= 0:
                 whole = False
                 break
             if not journaled.goes_on:
                 continue
-            checked = asyncio.run(check_journal(registry, journaled))
-            if not checked.good:
+            checked = asyncio.run(check_journal(registry, journaled, patience=left))
+            if checked.status == STUCK:
+                whole = False
+            elif not checked.good:
                 count += 1
                 told = checked.as_json() | {"namespace": _unless_default(journaled.row.namespace)}
                 broken += [told] if len(broken) < MOST else []

@@ -79,7 +79,7 @@ def broken_lines(told: Report) -> Iterator[str]:
     if told["count"]:
         yield "they pause until a save that fits, and all others go on; rivet history shows the ways out"
     if not told["whole"]:
-        yield "there were more running workflows than could be checked in a second; rivet replay --all checks every one"
+        yield "not all running workflows could be checked in a second; rivet replay --all checks every one"
 
 
 def how_it_ended(code: int) -> str:

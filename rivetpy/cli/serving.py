@@ -61,16 +61,16 @@ def serve_registry(launch: Launch, stdout: int, report: Reporter, orders: Orders
         for module in _LATER:
             importlib.import_module(module)
     orders.came[Order.IMPORT].wait()
-    with _telling(report):
+    with telling(report):
         registry = load_registry(launch.registry)
     set_up_logging(launch.log_level, launch.log_format)
     report(actors_report(registry, sorted(loaded_files())))
-    with _telling(report):
+    with telling(report):
         checked = _checked(registry, launch) if orders.came[Order.CHECK].is_set() else NOT_CHECKED
     report(checked)
     orders.came[Order.GO].wait()
     events = EventLog(stdout, launch.log_level, launch.color, orders.came[Order.SPEAK], launch.log_format)
-    with _telling(report) as opening:
+    with telling(report) as opening:
         _run(_serve(launch, registry, events, report, orders, opening))
 
 
@@ -87,7 +87,7 @@ def _checked(registry: Registry, launch: Launch) -> Report:
 
 
 @contextlib.contextmanager
-def _telling(report: Reporter) -> Iterator[threading.Timer]:
+def telling(report: Reporter) -> Iterator[threading.Timer]:
     """Tell where this thread is if the block takes long, or until the timer is cancelled."""
     thread = threading.get_ident()
     timer = threading.Timer(SLOW, lambda: report({"stuck": users_line(thread)}))
@@ -147,6 +147,7 @@ async def _serve(
 
     async def leave() -> None:
         await told.wait()
+        report({"leaving": True})
         await let_actions_end(host, report)
         handover.leaving = True
         stop.set()

@@ -22,6 +22,8 @@ from rivetpy.cli.text import visible
 
 #: Seconds a child may take to put its actors away and close its store; and one that leaves first lets actions end.
 GRACE, LEAVING_GRACE = 20.0, 20.0 + ACTION_GRACE
+#: Seconds a child may take to hear that it has to leave: code that blocks its event loop may do so for ever.
+DEAF = 10.0
 #: So many imports in a row are begun anew for a save that comes meanwhile; then one is let finish.
 MOST_RESTARTS = 3
 #: Seconds before a child that died is replaced: the first pause, and the longest.
@@ -185,6 +187,8 @@ class Supervisor:
         elif "checked" in report:
             self._restarts = 0
             self._checked(child, report["checked"])
+        elif "leaving" in report:
+            self._deadline = now + LEAVING_GRACE
         elif "finishing" in report:
             self._say(finishing_line(report["finishing"]))
         elif "ready" in report:
@@ -202,7 +206,7 @@ class Supervisor:
             self.serving.order(Order.GO)
         elif self.serving.stage is Stage.SERVING:
             self.serving.order(Order.LEAVE)
-            self._deadline = now + LEAVING_GRACE
+            self._deadline = now + DEAF
         elif self.serving.stage is Stage.OPENING and self._deadline is None:
             self._deadline = now + self._stays.left(self.serving, now)
 

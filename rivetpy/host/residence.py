@@ -6,9 +6,8 @@ import abc
 import asyncio
 import contextlib
 import dataclasses
-import logging
 import weakref
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError, actor_not_found
 from rivetpy.host import lifecycle
 from rivetpy.host.conns import Conns
-from rivetpy.host.events import HostEvent, Watcher
+from rivetpy.host.events import Watcher
 from rivetpy.host.files import Files
 from rivetpy.host.idle import Idle
 from rivetpy.host.instance import CUT_OFF, Instance, Rows
@@ -34,7 +33,6 @@ from rivetpy.identity import Key, new_id, new_token
 from rivetpy.registry import Registry
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.workflow import layout
-from rivetpy.workflow.failure import Failure, failure_of
 
 Identity = tuple[str, str, Key]
 
@@ -79,8 +77,7 @@ class Residence(abc.ABC):
         self._lock = Locks()
         self._crashed: set[str] = set()
         self._tasks = Tasks()
-        self._watching: asyncio.Task[None] | None = None
-        self._waker = Waker(self._store, self._clock, self._wake, self._put_off)
+        self._waker = Waker(self._store, self._clock, self._wake, self._put_off, self._watch, self._tasks)
         self._stopping = False
         self._idle = Idle(self._clock, self._is_leaving, self._fall_asleep)
         self._files = Files(files)
@@ -94,16 +91,13 @@ class Residence(abc.ABC):
         await self.namespaces.load()
         crashed = await self._store.awake()
         self._crashed.update(crashed)
-        self._tasks.start(self._waker.wake_all(crashed))
+        self._waker.start(crashed)
         self._tasks.start(self._quietly(self._files.sweep(self._files.left_behind(), self._store.get)))
-        self._watching = asyncio.get_running_loop().create_task(self._waker.watch())
 
     async def stop(self, grace: float | None = None) -> None:
         """Put everybody away, within ``grace`` seconds (default: each actor's own). New work is refused."""
         self._stopping = True
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._waker.stop()
         await self._tasks.idle(WINDING_UP if grace is None else grace)
         await asyncio.gather(
             *(self._put_away(actor_id, grace) for actor_id in list(self._awake)), return_exceptions=True
@@ -119,9 +113,7 @@ class Residence(abc.ABC):
         """Let go of everything without a word or a write, as ``kill -9`` does; for tests."""
         self._stopping = True
         gone = StoreError("dropped", "The engine was dropped.")
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._waker.stop()
         self._tasks.cancel()
         for instance in list(self._awake.values()):
             self._forget(instance)
@@ -297,7 +289,7 @@ class Residence(abc.ABC):
     async def _let_leave(self, instance: Instance, grace: float | None) -> None:
         """Put an instance away whose lock is held."""
         self._forget(instance)  # whoever comes now waits for the lock, then wakes it anew
-        with self._coming_back(instance.core.row):
+        with self._waker.coming_back(instance.core.row):
             await instance.put_away(
                 instance.core.definition.options.sleep_grace_period if grace is None else grace,
                 for_good=self._stopping,
@@ -310,24 +302,7 @@ class Residence(abc.ABC):
             return
         self._forget(instance)
         instance.abandon(error)
-        self._come_back(instance.core.row, error)
-
-    @contextlib.contextmanager
-    def _coming_back(self, row: ActorRow) -> Iterator[None]:
-        """Whatever keeps an actor from leaving memory in order, it must not stay away: its row still says awake."""
-        try:
-            yield
-        except Exception as error:
-            self._come_back(row, error)
-            raise
-
-    def _come_back(self, row: ActorRow, error: Exception) -> None:
-        self._tell(row, f"put away: {_said(error)}", failure_of(error))
-        if not self._stopping:
-            self._clock.call_later(RETRY_PAUSE / 1000, lambda: self._try_again(row.id))
-
-    def _try_again(self, actor_id: str) -> None:
-        self._tasks.start(self._waker.try_wake(actor_id))
+        self._waker.come_back(instance.core.row, error)
 
     async def _put_off(self, actor_id: str, error: Exception) -> None:
         """An actor can't be woken: have it tried again later. Raises `StoreError`."""
@@ -335,7 +310,7 @@ class Residence(abc.ABC):
             row = await self._store.get(actor_id)
             if self._stopping or actor_id in self._awake or row is None or row.destroyed_at is not None:
                 return
-            self._tell(row, f"can't be woken: {_said(error)}", failure_of(error))
+            self._waker.tell(row, "can't be woken", error)
             later = dataclasses.replace(row, awake=False, alarm=self._clock.now() + RETRY_PAUSE)
             await self._store.commit(Batch(actor_id, row=later))
 
@@ -349,7 +324,7 @@ class Residence(abc.ABC):
                 self._forget(instance)  # whoever comes now waits for the lock, then finds nobody
                 await instance.end(instance.core.definition.options.sleep_grace_period)
             gone = dataclasses.replace(row, awake=False, alarm=None, destroyed_at=self._clock.now())
-            with self._coming_back(row):
+            with self._waker.coming_back(row):
                 await self._store.commit(Batch(actor_id, clear=True, row=gone))
             self._files.forget(actor_id)
             self._tokens.pop(actor_id, None)
@@ -381,10 +356,3 @@ class Residence(abc.ABC):
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
             raise RivetError("actor", "restarting", "The engine is stopping. Try again in a moment.")
-
-    def _tell(self, row: ActorRow, text: str, failure: Failure) -> None:
-        self._watch(HostEvent("actor_failed", row, text, logging.ERROR, failure=failure))
-
-
-def _said(error: Exception) -> str:
-    return error.message if isinstance(error, RivetError) else f"{type(error).__name__}: {error}"
