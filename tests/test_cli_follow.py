@@ -16,7 +16,8 @@ from rivetpy.cli.live import fitted
 from rivetpy.cli.shared import Color
 from rivetpy.cli.watching import Watch
 from rivetpy.engine.actorjson import actor_json
-from rivetpy.engine.inspector.shapes import choose, history_json, lines_of
+from rivetpy.engine.inspector.journal import choose, lines_of
+from rivetpy.engine.inspector.shapes import history_json
 from rivetpy.errors import RivetError
 from rivetpy.host.view import ActorView
 from rivetpy.workflow.entries import Entry, Status, StepEntry

@@ -21,6 +21,8 @@ class Recorder:
         self.refused = refused
         self.broken = broken
         self.pause: threading.Event | None = None
+        #: What the next syncs come to; then all is well.
+        self.results: list[Result] = []
 
     def apply(self, batches: list[Batch]) -> list[Result]:
         assert threading.current_thread() is threading.main_thread()
@@ -33,7 +35,7 @@ class Recorder:
         self.threads.append(threading.current_thread() is not threading.main_thread())
         if self.pause:
             self.pause.wait(5)
-        return None
+        return self.results.pop(0) if self.results else None
 
 
 def test_what_is_ready_together_is_one_group() -> None:
@@ -95,6 +97,30 @@ def test_a_slow_disk_is_noticed_and_a_quick_one_again_too(monkeypatch: pytest.Mo
         for _ in range(60):
             await commits.commit(Batch("a"))
         assert recorder.threads[-10:] == [False] * 10
+        await commits.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_waits_behind_a_sync_that_fails_is_refused_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that was made on top of a refused one must not become durable alone."""
+    monkeypatch.setattr(group, "SLOW", -1.0)
+
+    async def scenario() -> None:
+        recorder = Recorder()
+        recorder.pause = threading.Event()
+        recorder.results = [StoreError("io_error", "broken")]
+        commits = GroupCommit(recorder)
+        handed_in = [commits.commit(Batch("a"))]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert recorder.groups == [["a"]]
+        handed_in += [commits.commit(Batch(name)) for name in ("a", "b")]
+        recorder.pause.set()
+        results = await asyncio.gather(*handed_in, return_exceptions=True)
+        assert [getattr(result, "code", None) for result in results] == ["io_error", "io_error", None]
+        assert recorder.groups == [["a"], ["b"]]
+        await commits.commit(Batch("a"))  # whoever has heard may go on
         await commits.close()
 
     asyncio.run(scenario())

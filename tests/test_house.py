@@ -291,23 +291,3 @@ def test_every_line_of_the_guarantees_is_shown_by_tests_that_exist() -> None:
                 if isinstance(node, ast.FunctionDef)
             }
             assert name in tests, f"{path} has no {name}"
-
-
-def test_the_public_interface_type_checks_as_users_write_it(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--strict",
-            "--cache-dir",
-            str(tmp_path),
-            *map(str, sources("tests/typing")),
-        ],
-        cwd=ROOT,
-        env=environment(MYPYPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

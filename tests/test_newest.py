@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rivetpy.codec import encode
-from rivetpy.engine.inspector.shapes import choose, lines_of, size_of
+from rivetpy.engine.inspector.journal import choose, lines_of, size_of
 from rivetpy.errors import StoreError
 from rivetpy.host import offline
 from rivetpy.host.record import WorkflowRecord

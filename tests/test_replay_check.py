@@ -29,16 +29,26 @@ def checked(world: World, flow: Any, *, failed: bool = False) -> Any:
     return report
 
 
+def working(step: str) -> Any:
+    """A branch that has done a step and is not over."""
+
+    async def branch(ctx: Any) -> None:
+        await ctx.step(step, note, "a")
+        await ctx.sleep("after it", 1e9)
+
+    return branch
+
+
 async def napping(ctx: Any) -> None:
     await ctx.step("one", note, "one")
     await ctx.queue.next("m", names=["work"])
-    await ctx.join("j", {"a": lambda b: b.step("s", note, "a"), "b": lambda b: b.sleep("long", 1e9)})
+    await ctx.join("j", {"a": working("s"), "b": lambda b: b.sleep("long", 1e9)})
 
 
 async def renamed_in_a_branch(ctx: Any) -> None:
     await ctx.step("one", note, "one")
     await ctx.queue.next("m", names=["work"])
-    await ctx.join("j", {"b": lambda b: b.sleep("long", 1e9), "a": lambda b: b.step("other", note, "a")})
+    await ctx.join("j", {"b": lambda b: b.sleep("long", 1e9), "a": working("other")})
 
 
 async def gated(ctx: Any) -> None:

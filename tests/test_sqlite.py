@@ -314,16 +314,18 @@ def test_a_batch_that_cannot_be_bound_is_refused_alone(tmp_path: Path) -> None:
 
     async def scenario(store: SqliteStore) -> None:
         await fill(store)
+        await store.commit(born("b", k="v"))
         good = [put("a", **{f"k{number}": "v"}) for number in range(3)]
         bad = [
             Batch("x", row=row("x"), puts={b"half": b"done", b"bad": object()}),  # type: ignore[dict-item]
-            Batch("a", row=row("a", alarm=2**70), puts={b"k": b"lost"}),
+            Batch("b", row=row("b", alarm=2**70), puts={b"k": b"lost"}),
         ]
         batches = [good[0], bad[0], good[1], bad[1], good[2]]
         results = await asyncio.gather(*map(store.commit, batches), return_exceptions=True)
         codes = [getattr(result, "code", None) for result in results]
         assert codes == [None, "invalid_batch", None, "invalid_batch", None]
         assert [key for key, _ in await store.load("a")] == [b"k", b"k0", b"k1", b"k2"]
+        assert await store.load("b") == [(b"k", b"v")]
         assert await store.get("x") is None
         await store.commit(born("x", k="now"))
         assert await store.load("x") == [(b"k", b"now")]

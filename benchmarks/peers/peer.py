@@ -109,7 +109,17 @@ def _kill(running: subprocess.Popen[str], home: Path) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(running.pid, signal.SIGKILL)
     mark = f"HOME={home}".encode()
+    unseen = 0
+    while unseen < 2:  # a process that is just being executed has an empty environment for a moment
+        unseen = 0 if _kill_marked(mark) else unseen + 1
+
+
+def _kill_marked(mark: bytes) -> bool:
+    """SIGKILL to whatever has this in its environment; whether there was anything."""
+    found = False
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 os.kill(int(process.name), signal.SIGKILL)
+                found = True
+    return found

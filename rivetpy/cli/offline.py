@@ -14,15 +14,8 @@ from rivetpy.clock import SystemClock
 from rivetpy.config import ACTOR_FILES, DATABASE
 from rivetpy.engine.actorjson import actor_json
 from rivetpy.engine.copy_routes import copy_json
-from rivetpy.engine.inspector.shapes import (
-    choose,
-    history_json,
-    lines_of,
-    queue_json,
-    size_of,
-    state_json,
-    summary_json,
-)
+from rivetpy.engine.inspector.journal import choose, lines_of, size_of
+from rivetpy.engine.inspector.shapes import history_json, queue_json, state_json, summary_json
 from rivetpy.host import archive, copying
 from rivetpy.host.archive import Archive
 from rivetpy.host.files import Files

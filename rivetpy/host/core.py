@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable
 
@@ -25,7 +26,7 @@ def join(batch: Batch, later: Batch) -> None:
 
 
 class Core:
-    """An actor in memory. Everything it commits goes through `write`."""
+    """An actor in memory. Everything it commits goes through `write` and `hand_in`."""
 
     def __init__(
         self,
@@ -51,8 +52,10 @@ class Core:
         self.vars: Value = None
         #: Set when the actor is being put away or destroyed.
         self.abort = asyncio.Event()
-        #: Called after a changed state became durable; what it changes is made durable too.
-        self.on_state_change: Callable[[], None] | None = None
+        #: Called after a changed state became durable; what it changes goes into the batch, which is committed next.
+        self.on_state_change: Callable[[Batch], None] | None = None
+        #: What the hook changed, on its way to be durable.
+        self._echo: asyncio.Future[None] | None = None
         #: An actor that is being made: what its first hooks write comes with its row.
         self.newborn: Batch | None = None
         #: Steps were cut off with the state in hand: it is not what anybody may store.
@@ -73,24 +76,40 @@ class Core:
 
     async def write(self, batch: Batch) -> None:
         """Commit. Raises `StoreError`, after telling the host: what is in memory is then no longer what is stored."""
-        if self.gone:
-            raise self.restarting()
-        if self.newborn is not None:
+        if self.newborn is not None and not self.gone:
             join(self.newborn, batch)
             return
+        await finished(self.hand_in(batch))
+        if (echo := self._echo) is not None:
+            self._echo = None
+            await finished(echo)
+
+    def hand_in(self, batch: Batch) -> asyncio.Future[None]:
+        """Begin to commit: the future is done once the batch is durable, and whatever is handed in later is never
+        durable without it. The host is told of a refusal even if nobody awaits the future."""
+        if self.gone:
+            raise self.restarting()
         self.activity += 1
-        try:
-            await finished(self._store.commit(batch))
-        except StoreError as error:
+        written = self._store.commit(batch)
+        written.add_done_callback(functools.partial(self._written, batch))
+        return written
+
+    def _written(self, batch: Batch, written: asyncio.Future[None]) -> None:
+        if written.cancelled():
+            return
+        error = written.exception()
+        if isinstance(error, StoreError):
             self._on_refused(error)
-            raise
-        if layout.STATE in batch.puts and (told := self.on_state_change) is not None:
-            self.on_state_change = None  # not for what it changes itself
-            try:
-                told()
-                await self.write_state()
-            finally:
-                self.on_state_change = told
+        elif error is None and layout.STATE in batch.puts and self.on_state_change is not None:
+            self._state_changed(self.on_state_change)
+
+    def _state_changed(self, told: Callable[[Batch], None]) -> None:
+        """What the hook changes is handed in at once, and not told to it again."""
+        change = self.batch()
+        told(change)
+        if change.puts and not self.gone:
+            self._echo = self._store.commit(change)
+            self._echo.add_done_callback(functools.partial(self._written, self.batch()))
 
     async def be_born(self) -> None:
         """Commit what the actor was made of, all at once. Raises `StoreError`."""

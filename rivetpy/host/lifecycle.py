@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 from typing import Literal
 
 from rivetpy.codec import Value
+from rivetpy.errors import EncodeError
 from rivetpy.host.actions import perform
 from rivetpy.host.conns import Conn
 from rivetpy.host.context import ActorContext
 from rivetpy.host.parts import Parts
 from rivetpy.host.usercode import at_most, hook_timed_out
+from rivetpy.store import Batch
 
 Limit = Literal["create_vars_timeout", "create_conn_state_timeout", "on_connect_timeout"]
 
@@ -56,7 +59,7 @@ async def wake(parts: Parts, *, created: bool) -> None:
     elif definition.vars is not None:
         parts.core.vars = copy.deepcopy(definition.vars)
     if "on_state_change" in definition.hooks:
-        parts.core.on_state_change = lambda: _state_changed(parts)
+        parts.core.on_state_change = functools.partial(_state_changed, parts)
     await hook(parts, "on_wake")
 
 
@@ -67,11 +70,17 @@ async def _migrate(parts: Parts) -> None:
             await hook(parts, "on_migrate")
 
 
-def _state_changed(parts: Parts) -> None:
+def _state_changed(parts: Parts, change: Batch) -> None:
+    """Call the hook; what it changed in the state, even if it failed then, goes into the batch."""
+    core = parts.core
     context = ActorContext(parts)
     try:
-        parts.core.definition.hooks["on_state_change"](context, parts.core.state)
+        core.definition.hooks["on_state_change"](context, core.state)
     except Exception as error:
+        parts.failed("on_state_change", error)
+    try:
+        core.stage_state(change)
+    except EncodeError as error:
         parts.failed("on_state_change", error)
 
 

@@ -98,7 +98,7 @@ class _Nowhere:
     def open_step(self) -> NoReturn:
         raise AssertionError("a replay runs no step")
 
-    async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
+    def commit(self, batch: Batch, data: ActorData | None = None) -> NoReturn:
         raise AssertionError("a replay writes nothing")
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:

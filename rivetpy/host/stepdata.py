@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from rivetpy.client import Client
@@ -29,6 +30,7 @@ class StepData:
         self.touched = False
         self._over = False
         self.sends: list[tuple[str, bytes]] = []
+        self._messages: list[Message] = []
         self.events: list[Event] = []
         self.rows = StagedRows(parts.table)
         #: How often this attempt sent to each queue of other actors.
@@ -126,18 +128,21 @@ class StepData:
 
     # -- recording ---------------------------------------------------------------------------------------
 
-    def stage(self, batch: Batch) -> list[Message]:
-        """Put everything into the batch that records the step; the messages that come with it.
+    def stage(self, batch: Batch) -> None:
+        """Put everything into the batch that records the step.
 
         Raises `EncodeError` before anything is staged, when the state can't be stored.
         """
         if self.touched:
             self._core.stage_state(batch)
         self._parts.table.stage(batch, self.rows.changes)
-        return [self._parts.queues.stage(batch, queue, body) for queue, body in self.sends]
+        self._messages = [self._parts.queues.stage(batch, queue, body) for queue, body in self.sends]
 
-    def recorded(self, messages: Sequence[Message]) -> None:
-        """The batch is durable: what was sent arrives."""
-        self._parts.queues.arrived(messages)
+    def written(self, batch: asyncio.Future[None]) -> None:
+        """The batch is durable, or refused: the attempt is over, and what it sent arrives if it is recorded."""
+        self.close()
+        if batch.cancelled() or batch.exception() is not None:
+            return
+        self._parts.queues.arrived(self._messages)
         for event in self.events:
             self._parts.conns.deliver(event)

@@ -65,16 +65,17 @@ class WorkflowLife:
     def open_step(self) -> StepData:
         return StepData(self._parts)
 
-    async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
+    def commit(self, batch: Batch, data: ActorData | None = None) -> asyncio.Future[None]:
         if not isinstance(data, StepData):
-            await self._core.write(batch)
-            return
+            return self._core.hand_in(batch)
         try:
-            messages = data.stage(batch)
-            await self._core.write(batch)
-        finally:
+            data.stage(batch)
+            written = self._core.hand_in(batch)
+        except BaseException:
             data.close()
-        data.recorded(messages)
+            raise
+        written.add_done_callback(data.written)
+        return written
 
     async def complete(self, batch: Batch, message: Message, response: bytes) -> None:
         await self._queues.complete(batch, message, response)

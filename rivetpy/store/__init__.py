@@ -7,7 +7,8 @@ The contract, which every store passes as tests (tests/contract):
   they were handed in, and a batch handed in before another is never durable without it.
 * A batch that was handed in belongs to the store: a caller that is cancelled meanwhile does not take it back, and
   stays until it is durable (`rivetpy.unbroken`).
-* A batch that is refused (`StoreError`) leaves nothing behind. Other batches are not hurt by it.
+* A batch that is refused (`StoreError`) leaves nothing behind, and takes along those of the same actor that were
+  handed in behind it, before the caller heard: they were made on top of it. Other actors' are not hurt by it.
 * Reads see every batch whose commit has returned, and may see one that is still on its way.
 * Within a batch the order is: clear, prefixes, deletes, puts. ``b"jab"`` is deleted by the prefix ``b"ja"``.
 * Keys and values are bytes; keys sort bytewise; an actor's range is found without touching other actors.

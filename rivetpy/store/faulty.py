@@ -8,6 +8,7 @@ from collections.abc import Container
 from rivetpy.errors import StoreError
 from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs, Store
+from rivetpy.store.refusals import Refusals
 
 
 class Died(BaseException):
@@ -37,6 +38,7 @@ class FaultyStore:
         #: How many commits were asked for, refused ones and the deadly one included.
         self.commits = 0
         self.dead = False
+        self._refusals = Refusals()
 
     async def get(self, actor: str) -> ActorRow | None:
         self._check()
@@ -63,8 +65,12 @@ class FaultyStore:
         number = self.commits
         if number == self.die_before:
             self.die()
-        if number in self.refuse:
-            raise StoreError("disk_full", f"The test's disk is full at commit {number}.")
+        error = self._refusals.of(batch.actor)
+        if error is None and number in self.refuse:
+            error = StoreError("disk_full", f"The test's disk is full at commit {number}.")
+        if error is not None:
+            self._refusals.tell(batch.actor, error)
+            raise error
         await self.inner.commit(batch)
         if number == self.die_after:
             self.die()

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from rivetpy.errors import StoreError
 from rivetpy.store import Batch
+from rivetpy.store.refusals import Refusals
 from rivetpy.store.trouble import refused
 from rivetpy.unbroken import Unbroken
 
@@ -22,6 +23,7 @@ SLOW = 0.005
 PROBE = 32
 
 Result = StoreError | None
+Group = list[tuple[Batch, asyncio.Future[None]]]
 
 
 class Transaction(Protocol):
@@ -41,7 +43,8 @@ class GroupCommit:
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self._waiting: list[tuple[Batch, asyncio.Future[None]]] = []
+        self._waiting: Group = []
+        self._refusals = Refusals()
         self._scheduled: asyncio.AbstractEventLoop | None = None
         self._syncing: asyncio.Future[Result] | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -53,6 +56,8 @@ class GroupCommit:
         """Hand a batch in; the future is done when it is durable, and can't be cancelled."""
         if self._closed:
             return refused(StoreError("closed", "The store is closed; nothing more can be committed."))
+        if (behind := self._refusals.of(batch.actor)) is not None:
+            return refused(behind)
         loop = asyncio.get_running_loop()
         done = Unbroken[None](loop=loop)
         self._waiting.append((batch, done))
@@ -76,19 +81,19 @@ class GroupCommit:
         self._scheduled = None
         if self._syncing or not self._waiting:
             return
-        group, self._waiting = self._waiting, []
+        group, self._waiting = self._without_refused(self._waiting), []
         try:
             results = self._transaction.apply([batch for batch, _ in group])
             self._groups += 1
             if self._pace > SLOW and self._groups % PROBE:
                 self._sync_in_thread(group, results)
             else:
-                _settle(group, _with(self._timed_sync(), results))
+                self._settle(group, _with(self._timed_sync(), results))
         except BaseException:  # Ctrl-C, or a mistake of ours: nobody may wait for ever
             unknown = StoreError(
                 "interrupted", "The write was interrupted; it may or may not have been kept."
             )
-            _settle(group, _with(unknown, [None] * len(group)))
+            self._settle(group, _with(unknown, [None] * len(group)))
             raise
 
     def _timed_sync(self) -> Result:
@@ -97,28 +102,37 @@ class GroupCommit:
         self._pace += (time.perf_counter() - begun - self._pace) / 4
         return result
 
-    def _sync_in_thread(self, group: list[tuple[Batch, asyncio.Future[None]]], results: list[Result]) -> None:
+    def _sync_in_thread(self, group: Group, results: list[Result]) -> None:
         self._thread = self._thread or ThreadPoolExecutor(1, "rivet-sync")
         self._syncing = asyncio.get_running_loop().run_in_executor(self._thread, self._transaction.sync)
 
         def synced(syncing: asyncio.Future[Result]) -> None:
             self._syncing = None
-            _settle(group, _with(syncing.result(), results))
+            self._settle(group, _with(syncing.result(), results))
             self._flush()
 
         self._syncing.add_done_callback(synced)
+
+    def _without_refused(self, group: Group) -> Group:
+        """The group without the batches that were handed in behind a refused one."""
+        refused = {batch.actor: error for batch, _ in group if (error := self._refusals.of(batch.actor))}
+        if not refused:
+            return group
+        behind = [item for item in group if item[0].actor in refused]
+        self._settle(behind, [refused[batch.actor] for batch, _ in behind])
+        return [item for item in group if item[0].actor not in refused]
+
+    def _settle(self, group: Group, results: list[Result]) -> None:
+        for (batch, done), result in zip(group, results, strict=True):
+            if done.done() or done.get_loop().is_closed():  # its caller is gone with its loop
+                continue
+            if result is None:
+                done.set_result(None)
+            else:
+                self._refusals.tell(batch.actor, result)
+                done.set_exception(result)
 
 
 def _with(failure: Result, results: list[Result]) -> list[Result]:
     """When the whole group failed, that is what every batch of it hears."""
     return [StoreError(failure.code, failure.message) for _ in results] if failure else results
-
-
-def _settle(group: list[tuple[Batch, asyncio.Future[None]]], results: list[Result]) -> None:
-    for (_, done), result in zip(group, results, strict=True):
-        if done.done() or done.get_loop().is_closed():  # its caller was cancelled, or is gone with its loop
-            continue
-        if result is None:
-            done.set_result(None)
-        else:
-            done.set_exception(result)

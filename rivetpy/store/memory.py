@@ -9,7 +9,8 @@ from rivetpy.errors import StoreError
 from rivetpy.identity import Key
 from rivetpy.store import ActorRow, Batch, Ids, Listing, Page, Pairs
 from rivetpy.store.paging import read_cursor, write_cursor
-from rivetpy.store.trouble import duplicate_key, refused, unknown_actor
+from rivetpy.store.refusals import Refusals
+from rivetpy.store.trouble import duplicate_key, unknown_actor
 from rivetpy.unbroken import Unbroken
 
 
@@ -22,6 +23,7 @@ class MemoryStore:
         self._awake: dict[str, None] = {}
         self._alarms: dict[str, int] = {}
         self._entries: dict[str, dict[bytes, bytes]] = {}
+        self._refusals = Refusals()
 
     async def get(self, actor: str) -> ActorRow | None:
         return self._rows.get(actor)
@@ -52,19 +54,27 @@ class MemoryStore:
     def commit(self, batch: Batch) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
         done = Unbroken[None](loop=loop)
-        try:
-            self._apply(batch)
-        except StoreError as error:
-            return refused(error)
-        loop.call_soon(_resolve, done)  # others run meanwhile, as with a disk
+        error = self._refusals.of(batch.actor) or self._apply(batch)
+        if error is not None:
+            self._refusals.note(batch.actor, error)
+        loop.call_soon(self._resolve, batch.actor, done, error)  # others run meanwhile, as with a disk
         return done
 
-    def _apply(self, batch: Batch) -> None:
-        if batch.row is not None:
-            self._put_row(batch.row)
+    def _resolve(self, actor: str, done: asyncio.Future[None], error: StoreError | None) -> None:
+        if error is None:
+            done.set_result(None)
+        else:
+            self._refusals.tell(actor, error)
+            done.set_exception(error)
+
+    def _apply(self, batch: Batch) -> StoreError | None:
+        """Make the changes; or why not."""
+        if batch.row is not None and (error := self._put_row(batch.row)) is not None:
+            return error
         if batch.actor not in self._rows:
-            raise unknown_actor(batch.actor)
+            return unknown_actor(batch.actor)
         put_entries(self._entries.setdefault(batch.actor, {}), batch)
+        return None
 
     async def awake(self) -> Ids:
         return list(self._awake)
@@ -80,11 +90,11 @@ class MemoryStore:
     async def close(self) -> None:
         pass
 
-    def _put_row(self, row: ActorRow) -> None:
+    def _put_row(self, row: ActorRow) -> StoreError | None:
         identity = (row.namespace, row.name, row.key)
         owner = self._living.get(identity, row.id)
         if owner != row.id and row.destroyed_at is None:
-            raise duplicate_key(row, owner)
+            return duplicate_key(row, owner)
         old = self._rows.get(row.id)
         if old:
             row = replace(
@@ -92,6 +102,7 @@ class MemoryStore:
             )
         self._rows[row.id] = row
         self._index(row)
+        return None
 
     def _index(self, row: ActorRow) -> None:
         self._awake.pop(row.id, None)
@@ -118,8 +129,3 @@ def put_entries(entries: dict[bytes, bytes], batch: Batch) -> None:
     for key in batch.deletes:
         entries.pop(key, None)
     entries.update(batch.puts)
-
-
-def _resolve(done: asyncio.Future[None]) -> None:
-    if not done.done():
-        done.set_result(None)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeGuard
 
+from rivetpy.errors import StoreError
 from rivetpy.identity import format_key
 from rivetpy.store import ActorRow, Batch
 from rivetpy.store.group import Result
@@ -31,6 +32,10 @@ _DELETE_RANGE = "DELETE FROM entries WHERE actor = ? AND key >= ? AND key < ?"
 _PUT = "INSERT OR REPLACE INTO entries (actor, key, value) VALUES (?, ?, ?)"
 
 
+#: Why the first refused batch of an actor was, within a group.
+_Refused = dict[str, StoreError]
+
+
 class SqliteTransaction:
     """The `group.Transaction` of a SQLite file."""
 
@@ -48,7 +53,8 @@ class SqliteTransaction:
             if self._unsure:
                 self._clear_log()
             self._db.execute("BEGIN IMMEDIATE")
-            return [self._apply_or_refuse(batch) for batch in batches]
+            refused: _Refused = {}
+            return [self._apply_or_refuse(batch, refused) for batch in batches]
         except Exception as error:
             self._roll_back()
             if _of_the_store(error):
@@ -82,22 +88,29 @@ class SqliteTransaction:
     def _apply_apart(self, batches: Iterable[Batch]) -> list[Result]:
         """One of the batches holds what SQLite can't: find out which, and keep the others."""
         results: list[Result] = []
+        refused: _Refused = {}
         self._db.execute("BEGIN IMMEDIATE")
         for batch in batches:
             self._db.execute("SAVEPOINT one")
             try:
-                results.append(self._apply_or_refuse(batch))
+                results.append(self._apply_or_refuse(batch, refused))
             except Exception as error:
                 if _of_the_store(error):
                     self._roll_back()
                     return [trouble(self._path, error) for _ in batches]
                 self._db.execute("ROLLBACK TO one")
                 self._numbers.clear()
-                results.append(invalid_batch(batch.actor, error))
+                results.append(refused.setdefault(batch.actor, invalid_batch(batch.actor, error)))
             self._db.execute("RELEASE one")
         return results
 
-    def _apply_or_refuse(self, batch: Batch) -> Result:
+    def _apply_or_refuse(self, batch: Batch, refused: _Refused) -> Result:
+        """Make the changes of a batch, unless it comes behind one of its actor that was refused."""
+        if (result := refused.get(batch.actor)) is None and (result := self._apply_batch(batch)) is not None:
+            refused[batch.actor] = result
+        return result
+
+    def _apply_batch(self, batch: Batch) -> Result:
         number = self._number(batch.actor)
         if batch.row is not None:
             refused = self._write_row(number, batch.row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -50,6 +51,11 @@ class ActorData(Protocol):
     @property
     def untouched(self) -> bool:
         """Whether nothing was reached for, so there is nothing to commit."""
+        ...
+
+    @property
+    def sends(self) -> Collection[object]:
+        """What it sends to the actor itself."""
         ...
 
     def send(self, queue: str, body: Value) -> None:
@@ -110,11 +116,12 @@ class Port(Protocol):
         """The actor's data for one attempt of a step."""
         ...
 
-    async def commit(self, batch: Batch, data: ActorData | None = None) -> None:
-        """Make the batch durable, with the changes made through ``data``.
+    def commit(self, batch: Batch, data: ActorData | None = None) -> asyncio.Future[None]:
+        """Hand in the batch, with the changes made through ``data``. The future is done once it is durable; what is
+        handed in later is never durable without it.
 
-        Raises `EncodeError` before anything is written when the state can't be stored, `StoreError` when the
-        store refused.
+        Raises `EncodeError` before anything is handed in when the state can't be stored. The future has a
+        `StoreError` when the store refused.
         """
         ...
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, StoreError
+from rivetpy.unbroken import finished
 from rivetpy.workflow import events
 from rivetpy.workflow.entries import Message, StepEntry
 from rivetpy.workflow.errors import Evicted, HistoryDivergedError, WorkflowUsageError
@@ -142,22 +143,34 @@ class Run:
 
     # -- committing --------------------------------------------------------------------------------------
 
+    def hand_in(self, data: ActorData | None = None) -> asyncio.Future[None]:
+        """Begin to commit what was put off, with the changes made through ``data``; to be given to `durable`.
+
+        Raises `EncodeError` when the state can't be stored (nothing is lost).
+        """
+        batch = self.journal.take()
+        try:
+            written = self.port.commit(batch, data)
+        except EncodeError:
+            self.journal.put_back(batch)
+            raise
+        self.commits += 1
+        return written
+
+    async def durable(self, written: asyncio.Future[None]) -> None:
+        """Wait until what was handed in is durable. Raises `Evicted` when the store refuses."""
+        try:
+            await finished(written)
+        except StoreError as error:
+            raise self.refuse(error) from error
+
     async def flush(self, data: ActorData | None = None) -> None:
         """Commit what was put off, and the changes made through ``data``.
 
         Raises `EncodeError` when the state can't be stored (nothing is lost), `Evicted` when the store refuses.
         """
-        if not self.journal.uncommitted:
-            return
-        batch = self.journal.take()
-        try:
-            await self.port.commit(batch, data)
-        except EncodeError:
-            self.journal.put_back(batch)
-            raise
-        except StoreError as error:
-            raise self.refuse(error) from error
-        self.commits += 1
+        if self.journal.uncommitted:
+            await self.durable(self.hand_in(data))
 
     async def complete(self, message: Message, response: bytes) -> None:
         """Commit what is written with the message's removal, and answer its sender."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 
 from rivetpy import codec
@@ -89,6 +90,9 @@ async def _pass(run: Run) -> Outcome:
         raise
     except BaseException as error:  # a SystemExit would end the engine, and the next one, and the next
         outcome = Failed(failure_of(error))
+    if not isinstance(outcome, Completed):  # that is recorded next, and durable only with all before it
+        with contextlib.suppress(Evicted):
+            await scope.settle()
     return _settled(run, _blamed(run, outcome))
 
 

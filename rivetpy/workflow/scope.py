@@ -56,6 +56,8 @@ class Frontier:
     def __init__(self, crashed: bool, parent: Frontier | None = None) -> None:
         #: True until this flow's journal goes on: the body it comes to next may be what killed the engine.
         self.crashed = crashed
+        #: The record of the last step of this flow, on its way to be durable.
+        self.owed: asyncio.Future[None] | None = None
         #: Completable messages this flow received and did not complete yet: the wait of each, by id.
         self.open_messages: dict[int, str] = {}
         self._parent = parent
@@ -72,7 +74,9 @@ class Frontier:
 
     def branch(self) -> Frontier:
         """The frontier of a branch that begins here."""
-        return Frontier(self.crashed, self)
+        branch = Frontier(self.crashed, self)
+        branch.owed = self.owed
+        return branch
 
 
 class Scope:
@@ -170,6 +174,7 @@ class Scope:
         """Suspend until what is waited for may have come. Returns at once when it has."""
         if self.run.ready(wait):
             return
+        await self.settle()
         await self.run.flush()
         self.frontier.crashed = False
         await self.run.suspend(wait)
@@ -177,8 +182,23 @@ class Scope:
     async def record(self, entry: Entry, data: ActorData | None = None) -> None:
         """Commit the entry with everything put off before it, and the changes made through ``data``."""
         self.run.journal.write(entry)
-        await self.run.flush(data)
+        written = self.run.hand_in(data)
+        await self.settle()  # both are one group of the store, or the other is durable already
+        await self.run.durable(written)
         self.frontier.crashed = False
+
+    def owe(self, entry: Entry, data: ActorData) -> None:
+        """Hand in the record of a step and go on: the flow begins nothing that shows outside before `settle`, and a
+        verb that only records something of its own shares its commit. Raises `EncodeError`, then nothing is owed."""
+        self.run.journal.write(entry)
+        self.frontier.owed = self.run.hand_in(data)
+        self.frontier.crashed = False
+
+    async def settle(self) -> None:
+        """Wait until what this flow did is durable. Raises `Evicted` when the store refuses."""
+        if (owed := self.frontier.owed) is not None:
+            self.frontier.owed = None
+            await self.run.durable(owed)
 
     def _site(self) -> str:
         """Where the user's code is now; at the end of the workflow: where its function begins."""

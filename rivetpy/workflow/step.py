@@ -153,6 +153,7 @@ async def _try(
     while not entry.finished:
         if entry.retry_at is not None:
             await scope.wait(Wait("retry", entry.location, entry.retry_at))
+        await scope.settle()
         entry.started_at = run.port.clock.now()
         entry.attempts += 1
         data = run.port.open_step()
@@ -320,7 +321,10 @@ async def _record_result(
         scope.run.journal.write(entry)
         return
     try:
-        await scope.record(entry, data)
+        if data.sends:  # what it sent has arrived before the next verb looks for messages
+            await scope.record(entry, data)
+        else:
+            scope.owe(entry, data)
     except EncodeError:
         entry.output, entry.status, entry.completed_at = None, before, None
         raise

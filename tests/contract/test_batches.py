@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from rivetpy.errors import StoreError
@@ -112,6 +114,23 @@ def test_a_refused_batch_leaves_nothing_behind(place: Place) -> None:
         assert await store.load("b") == []
 
     place.run(write, read)
+
+
+def test_what_was_handed_in_behind_a_refused_batch_goes_with_it(place: Place) -> None:
+    """It was made on top of the other: stored alone, it would be a state without the record of its step."""
+
+    async def scenario(store: Store) -> None:
+        await store.commit(born("other"))
+        handed_in = [put("nobody", k="1"), born("nobody", k="2"), put("other", k="1"), put("nobody", k="3")]
+        results = await asyncio.gather(*map(store.commit, handed_in), return_exceptions=True)
+        codes = [error.code if isinstance(error, StoreError) else None for error in results]
+        assert codes == ["unknown_actor", "unknown_actor", None, "unknown_actor"]
+        assert await store.load("nobody") == []
+        assert await store.load("other") == [(b"k", b"1")]
+        await store.commit(born("nobody", k="4"))  # whoever has heard may begin again
+        assert await store.load("nobody") == [(b"k", b"4")]
+
+    place.run(scenario)
 
 
 def test_an_actor_without_a_row_stores_nothing(place: Place) -> None:

@@ -63,7 +63,7 @@ def running(filled: Path) -> Iterator[Engine]:
 
 def fill(data: Path) -> None:
     """An actor with fifty thousand entries, as if it had run."""
-    seen = huge()
+    seen = huge(20_000)
     assert seen.workflow is not None
     puts = {layout.entry_key(entry.location): entries.pack(entry) for entry in seen.workflow.entries}
     puts[layout.WORKFLOW] = WorkflowRecord(WorkflowStatus.SLEEPING).pack()

@@ -240,23 +240,26 @@ def wide() -> ActorView:
     return view(entries, waits=waits)
 
 
-def huge() -> ActorView:
-    """Fifty thousand entries: a loop that kept them all, and a row of steps."""
-    entries: list[Entry] = [loop("counter-loop", 1, 20_000)]
-    for n in range(20_000):
+def huge(iterations: int = 2_000) -> ActorView:
+    """Two entries an iteration of a loop that kept them all, and a row of half as many steps."""
+    entries: list[Entry] = [loop("counter-loop", 1, iterations)]
+    for n in range(iterations):
         entries.append(received(f"counter-loop/~{n}/wait", 3 * n, {"delta": n}))
         entries.append(step(f"counter-loop/~{n}/apply", 3 * n + 1, attempts=2 if n == 7 else 1))
     bad = entries[2 * 150]
     assert isinstance(bad, StepEntry)
     bad.status, bad.output, bad.failure = Status.FAILED, None, failure()
-    entries += [step(f"row-{n}", 60_001 + n, output=codec.encode(n)) for n in range(9_998)]
+    row = range(iterations // 2 - 2)
+    entries += [step(f"row-{n}", 3 * iterations + 1 + n, output=codec.encode(n)) for n in row]
+    begun = NOW - 60_000 - len(entries)
     for n, entry in enumerate(entries[1:]):  # one a millisecond, the last one a minute ago
-        entry.created_at = NOW - 110_000 + n
+        entry.created_at = begun + n
         entry.completed_at = entry.created_at + 1
         if isinstance(entry, StepEntry):
             entry.started_at = entry.created_at
-    entries.append(waiting("counter-loop/~20000/wait", 80_000))
-    return view(entries, waits=(WaitView("message", "counter-loop/~20000/wait", None, ("counter",)),))
+    last = f"counter-loop/~{iterations}/wait"
+    entries.append(waiting(last, 4 * iterations))
+    return view(entries, waits=(WaitView("message", last, None, ("counter",)),))
 
 
 def chained() -> ActorView:

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from rivetpy.engine.http import Answer
-from rivetpy.engine.inspector.shapes import History, choose, lines_of, size_of, standing_json
+from rivetpy.engine.inspector.journal import History, choose, lines_of, size_of
+from rivetpy.engine.inspector.shapes import standing_json
 from rivetpy.host.view import ActorView
 from rivetpy.wire.jsonvalue import JsonObject, encode
 from rivetpy.workflow.entries import Entry

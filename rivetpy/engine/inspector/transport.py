@@ -6,7 +6,7 @@ import asyncio
 
 from rivetpy import codec
 from rivetpy.engine.inspector.history import SLICE
-from rivetpy.engine.inspector.shapes import Iteration, Names, entry_id_of, lines_of
+from rivetpy.engine.inspector.journal import Iteration, Names, entry_id_of, lines_of
 from rivetpy.host.view import ActorView
 from rivetpy.wire import cborvalue, transport
 from rivetpy.workflow.entries import (

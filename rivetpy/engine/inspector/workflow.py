@@ -5,8 +5,8 @@ from __future__ import annotations
 from rivetpy.codec import Value
 from rivetpy.engine.http import Answer, json_answer
 from rivetpy.engine.inspector.history import history_answer
+from rivetpy.engine.inspector.journal import entry_id_of
 from rivetpy.engine.inspector.requests import text_in
-from rivetpy.engine.inspector.shapes import entry_id_of
 from rivetpy.errors import RivetError
 from rivetpy.host import Host
 from rivetpy.host.view import ActorView
