@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from rivetpy import RivetError, actor, setup
-from rivetpy.client import create_client
+from rivetpy.client import create_client, create_sync_client
 from rivetpy.config import endpoint_of
 from rivetpy.engine.embedded import Settings, serve
+from tests.support.engine import Process, environment
 
 
 def add(c: Any, by: int) -> int:
@@ -69,6 +73,19 @@ def test_mounted_without_a_lifespan_it_starts_with_the_first_request(tmp_path: P
     assert asyncio.run(test()) == [1, 2, 3, 4, 5]
 
 
+def test_without_a_lifespan_it_goes_from_loop_to_loop(tmp_path: Path) -> None:
+    """As clients of tests ask it."""
+    app = Starlette(routes=[Mount("/rivet", registry().asgi(directory=tmp_path))])
+
+    async def once() -> Any:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+            return await asyncio.gather(call(http, 1), call(http, 1))
+
+    for number in range(3):
+        answers = asyncio.run(once())
+        assert sorted(answer["output"] for answer in answers) == [2 * number + 1, 2 * number + 2]
+
+
 def test_two_engines_on_one_directory_are_refused(tmp_path: Path) -> None:
     async def test() -> None:
         async with registry().asgi(directory=tmp_path).lifespan():
@@ -96,6 +113,42 @@ def test_served_at_an_address_it_is_found_through_its_data_directory(tmp_path: P
 
     assert asyncio.run(test()) == 4
     assert endpoint_of(tmp_path) is None
+
+
+PROGRAM = """
+import asyncio, contextlib, sys
+from rivetpy import actor, setup
+registry = setup(use={"counter": actor(actions={"add": lambda c, by: by + 1})})
+if sys.argv[1] == "start":
+    registry.start(port=0, directory=sys.argv[2])
+else:
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(registry.serve(port=0, directory=sys.argv[2]))
+print("it ended")
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "number"),
+    [("start", signal.SIGINT), ("start", signal.SIGTERM), ("serve", signal.SIGINT)],
+    ids=["start-int", "start-term", "serve-int"],
+)
+def test_a_program_that_serves_ends_when_it_is_told_to(
+    way: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    process = Process([sys.executable, "-c", PROGRAM, way, str(tmp_path)], tmp_path, environment())
+    try:
+        while (endpoint := endpoint_of(tmp_path)) is None:
+            assert process.popen.poll() is None, process.output
+            time.sleep(0.01)
+        with create_sync_client(endpoint) as client, client.counter.get_or_create("a").connect() as conn:
+            assert conn.add(4) == 5
+            process.popen.send_signal(number)
+            process.wait_for("it ended")
+        assert (process.popen.wait(10), process.output) == (0, ["it ended\n"])
+        assert endpoint_of(tmp_path) is None
+    finally:
+        process.kill()
 
 
 def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path, monkeypatch: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -55,8 +54,13 @@ RESTARTING = "actor.restarting"
 )
 def test_what_is_sent_again(errors: list[str], again: bool) -> None:
     send = Insistence(QueueSend(wait=True), lambda: 0)
-    *earlier, last = [send.pause(error(name)) for name in errors]
-    assert None not in earlier and (last is not None) is again
+    *earlier, last = map(error, errors)
+    assert all(send.pause(each) for each in earlier)
+    if again:
+        assert send.pause(last)
+    else:
+        with pytest.raises(RivetError, match=errors[-1]):
+            send.pause(last)
 
 
 def test_it_is_one_message_and_waits_for_what_is_left() -> None:
@@ -69,20 +73,23 @@ def test_it_is_one_message_and_waits_for_what_is_left() -> None:
     again = send.message
     assert (again.body, again.timeout, again.idempotency_key) == ({"n": 1}, 3, first.idempotency_key)
     now += 2.99
-    assert send.pause(error(LOST)) is None, "no time is left for another"
+    with pytest.raises(RivetError, match=LOST):  # no time is left for another
+        send.pause(error(LOST))
     assert Insistence(QueueSend(wait=True)).message.idempotency_key != first.idempotency_key
     assert Insistence(QueueSend(wait=True, idempotency_key="mine")).message.idempotency_key == "mine"
 
 
-def test_an_engine_that_stays_away_is_given_up() -> None:
+@pytest.mark.parametrize(("first", "told"), [(LOST, LOST), (RESTARTING, FAILED)])
+def test_an_engine_that_stays_away_is_given_up(first: str, told: str) -> None:
+    """With what is known of the message: that it may have been taken, or certainly was not."""
     now = 0.0
     send = Insistence(QueueSend(wait=True), lambda: now)
-    pause = send.pause(error(LOST))
-    while pause is not None:
-        now += pause
-        pause = send.pause(error(FAILED))
+    now += send.pause(error(first))
+    with pytest.raises(RivetError, match=told):
+        while True:
+            now += send.pause(error(FAILED))
     assert PATIENCE - BACK_OFF[-1] <= now < PATIENCE
-    assert send.pause(error(LOST)) is not None, "it was there again"
+    assert send.pause(error(LOST)), "it was there again"
 
 
 # -- over a transport that fails ---------------------------------------------------------------------------
@@ -174,22 +181,24 @@ def test_an_engine_that_dies_in_between_is_not_seen(write: int) -> None:
 
 def test_the_command_line_asks_again_too(monkeypatch: pytest.MonkeyPatch) -> None:
     exchange: Callable[..., Any] = PlainTransport._exchange
-    numbers = itertools.count(1)
+    errors = [LOST, FAILED, FAILED]
     keys: list[str] = []
+    told: list[str] = []
 
     def losing(transport: PlainTransport, call: Call[Any]) -> Any:
         reply = exchange(transport, call)
         if "/queue/" in call.path:
             keys.append(json.loads(call.body or b"")["idempotencyKey"])
-            if next(numbers) < 3:
-                raise error(LOST)
+            if errors:
+                raise error(errors.pop(0))
         return reply
 
     monkeypatch.setattr(PlainTransport, "_exchange", losing)
     with live(registry()) as engine:
         api = EngineApi(Endpoint("http", "127.0.0.1", engine.port))
         target = ByKey("counter", ("main",))
-        assert api.send(target, "jobs", QueueSend({"n": 3}, wait=True)).response == {"total": 3}
+        reply = api.send(target, "jobs", QueueSend({"n": 3}, wait=True), lambda: told.append("away"))
+        assert reply.response == {"total": 3}
         assert api.call(target, "getState", []) == {"value": 3}
         api.close()
-    assert len(keys) == 3 and len(set(keys)) == 1
+    assert len(keys) == 4 and len(set(keys)) == 1 and told == ["away"]

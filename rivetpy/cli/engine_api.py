@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from rivetpy.cli.paging import Paged
@@ -95,8 +95,13 @@ class EngineApi:
         """Have a workflow go on differently: ``recover``, ``cancel``, ``rewind``, ``undo``."""
         return self._run(self._requests.inspect(actor, f"workflow/{verb}", method="POST", body=given))
 
-    def send(self, actor: Target, queue: str, message: QueueSend) -> QueueReply:
-        """Put a message into a queue; one that waits, again when the engine begins anew meanwhile."""
+    def send(
+        self, actor: Target, queue: str, message: QueueSend, away: Callable[[], None] | None = None
+    ) -> QueueReply:
+        """Put a message into a queue; one that waits, again when the engine begins anew meanwhile.
+
+        ``away`` is called when there is none at that address for a while.
+        """
         if not message.wait:
             return self._run(self._requests.send(actor, queue, message))
         send = Insistence(message)
@@ -105,8 +110,9 @@ class EngineApi:
                 return self._run(self._requests.send(actor, queue, send.message))
             except RivetError as error:
                 pause = send.pause(error)
-                if pause is None:
-                    raise
+                if error.code == "connection_failed" and away is not None:
+                    away()
+                    away = None
             time.sleep(pause)
 
     def call(self, actor: Target, action: str, args: list[Value]) -> Value:

@@ -133,7 +133,7 @@ def _read(file: BinaryIO) -> bytes:
 
 def send_one(engine: EngineApi, letter: Letter, message: QueueSend, as_json: bool) -> None:
     """Send a message and say so, or print its response. Raises Problem when the wait timed out."""
-    reply = engine.send(letter.target, letter.queue, message)
+    reply = engine.send(letter.target, letter.queue, message, _say_away)
     if reply.status == "timedOut":
         raise Problem(f"The message is stored, but was not handled in time. See: rivet history {letter.whom}")
     response = jsonvalue.to_json(reply.response)
@@ -142,6 +142,10 @@ def send_one(engine: EngineApi, letter: Letter, message: QueueSend, as_json: boo
         return
     answered = {"response": response} if message.wait else {}
     _tell(letter, f"sent to {letter.whom}", as_json, messages=1, **answered)
+
+
+def _say_away() -> None:
+    print("note: the engine is away; the answer is asked for when it is back", file=sys.stderr)
 
 
 def send_all(

@@ -93,8 +93,6 @@ class Remote:
                 return await self._transport.run(self._requests.send(target, queue, send.message))
             except RivetError as error:
                 pause = send.pause(error)
-                if pause is None:
-                    raise
             await asyncio.sleep(pause)
 
     async def _keeps_keys(self) -> bool:

@@ -27,6 +27,8 @@ class Insistence:
         self._now = now
         self._deadline = None if message.timeout is None else now() + message.timeout
         self._until: float | None = None
+        #: The newest error that leaves open whether the message was taken.
+        self._break: RivetError | None = None
         self._tries = 0
 
     @property
@@ -36,16 +38,21 @@ class Insistence:
             return self._message
         return replace(self._message, timeout=max(self._deadline - self._now(), 0))
 
-    def pause(self, error: RivetError) -> float | None:
-        """Seconds after which to send it again; None when the error is the answer, or the time is over."""
+    def pause(self, error: RivetError) -> float:
+        """Seconds after which to send it again.
+
+        Raises the error when it is the answer. When the time is over, raises it, too, or the one before that says that
+        the message may have been taken.
+        """
         name, now = f"{error.group}.{error.code}", self._now()
         if name in MAY_HAVE_RUN:
-            self._until = now + PATIENCE
+            self._break, self._until = error, now + PATIENCE
         elif name in NOT_RUN or (name == "client.connection_failed" and self._tries):
             self._until = self._until or now + PATIENCE
         else:
-            return None
+            raise error
         pause = BACK_OFF[min(self._tries, len(BACK_OFF) - 1)]
         self._tries += 1
-        ends = self._until if self._deadline is None else min(self._until, self._deadline)
-        return pause if now + pause < ends else None
+        if now + pause >= (self._until if self._deadline is None else min(self._until, self._deadline)):
+            raise self._break or error
+        return pause

@@ -74,6 +74,7 @@ class Gateway:
 
     async def _body(self, request: Request, target: Target, name: str) -> bytes:
         if is_raw(target.path):
+            check_hook(self._host, name, "on_request")  # before 20 MiB are taken for nobody
             return await read_raw_body(request)
         return await read_body(request, options_of(self._host, name).max_incoming_message_size)
 
@@ -118,7 +119,6 @@ class Gateway:
 
     async def _raw(self, request: Request, target: Target, row: ActorRow, body: bytes) -> RawAnswer:
         seen = request_for_actor(request, target.path, target.query, body)
-        check_hook(self._host, row.name, "on_request")
         return raw_answer(await self._host.serve(row.id, "on_request", seen, _params(request)), request)
 
     async def _action(self, request: Request, row: ActorRow, name: str, body: bytes) -> Answer:

@@ -38,10 +38,15 @@ def check_hook(host: Host, name: str, hook: str) -> None:
 
 
 async def read_raw_body(request: Request) -> bytes:
-    """The body of a raw request. Raises RivetError ``guard.invalid_request_body``, or ClientDisconnect."""
+    """The body of a raw request.
+
+    Raises RivetError ``guard.invalid_request_body``, ``guard.request_timeout``, or ClientDisconnect.
+    """
     try:
         return await read_body(request, MAX_BODY)
     except RivetError as error:
+        if error.group != "message":
+            raise
         raise RivetError("guard", "invalid_request_body", error.message, error.metadata, 413) from None
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -153,6 +155,39 @@ def test_raw_requests_and_websockets(engine: str) -> None:
             await (await ws.ping())  # or a connection would be taken for dead after a while
 
     using(engine, "bare", use)
+
+
+def test_bodies_in_parts(engine: str) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            yield b"x" * 10_000
+
+    async def use(client: Client, key: list[str]) -> None:
+        handle = client.counter.get_or_create(key)
+        async with aclosing(await handle.fetch("/", "POST", content=parts(), stream=True)) as answer:
+            assert json.loads(await answer.aread())["body"] == "x" * 30_000
+
+    using(engine, "bare", use)
+
+
+def test_without_waiting_until_the_actor_is_ready(engine: str, encoding: EncodingName) -> None:
+    async def main() -> None:
+        async with (
+            asyncio.timeout(PATIENCE),
+            create_client(engine, encoding=encoding, skip_ready_wait=True) as client,
+        ):
+            handle = client.counter.get_or_create([encoding, "at once"])
+            by_id = client.counter.get_for_id(await handle.resolve())
+            for way in (handle, by_id):
+                assert await way.echo("é") == "é"
+                assert (await way.fetch("/x", "POST", content="b")).json()["body"] == "b"
+                async with way.connect() as conn:
+                    assert await conn.echo("ü") == "ü"
+                async with await way.websocket("/sub?x=1") as ws:
+                    await ws.send("hey")
+                    assert await ws.recv() == "HEY"
+
+    asyncio.run(main())
 
 
 def test_an_actor_that_is_made_and_destroyed(engine: str) -> None:
