@@ -76,6 +76,44 @@ async def test_a_crash_where_the_test_wants_it(rivet_engine: Engines, when: str,
     assert await t.state("shop") == {"charged": 1}
 
 
+@pytest.mark.parametrize("when", ["crash_before_write", "crash_after_write"])
+@pytest.mark.parametrize("number", range(1, 7))
+async def test_a_client_of_an_engine_that_dies(rivet_engine: Engines, when: str, number: int) -> None:
+    """Whatever it waits for, nobody is left waiting, also when the test ends there."""
+    t = await rivet_engine(shop())
+    getattr(t, when)(number)
+    order = t.client.shop.get_or_create("main")
+    with pytest.raises((RivetError, Crashed)) as died:
+        await order.send("orders", "book")
+        assert await order.count() == 0
+        await t.advance(days=31)
+        pytest.fail("it lives")
+    assert died.type is Crashed or died.value.code == "connection_lost"  # type: ignore[attr-defined]
+    with pytest.raises(RivetError, match="went away"):
+        await order.count()
+    with pytest.raises(Crashed):
+        await t.state("shop")
+    with pytest.raises(Crashed):
+        await t.settle()
+
+
+async def test_a_send_that_waits_outlives_a_crash(rivet_engine: Engines) -> None:
+    async def answer(ctx: Any) -> None:
+        order = await ctx.queue.next("wait", completable=True)
+        await order.complete("done")
+
+    t = await rivet_engine(shop(answer))
+    await t.client.shop.get_or_create("main").count()
+    t.crash_after_write(1)
+    sending = asyncio.ensure_future(t.client.shop.get("main").send("orders", 1, wait=True))
+    with pytest.raises(Crashed):
+        while True:
+            await t.settle()
+    await t.restart()
+    reply = await sending
+    assert reply is not None and reply.response == "done"
+
+
 async def test_restarting_with_other_code_shows_what_would_diverge(rivet_engine: Engines) -> None:
     async def renamed(ctx: Any) -> Any:
         await ctx.queue.next("wait-something-else")

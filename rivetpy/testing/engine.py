@@ -74,7 +74,21 @@ class TestEngine:
         self._app = create_app(self.host)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        """As a network does it, cut off whoever asks an engine that is dead, or dies before it answers."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        death = self._store.death
+        serving = asyncio.ensure_future(self._app(scope, receive, send))
+        try:
+            if not death.done():
+                await asyncio.wait((serving, death), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not serving.done():
+                serving.cancel()
+        if death.done():
+            raise asyncio.CancelledError
+        await serving
 
     # -- time --------------------------------------------------------------------------------------------
 
@@ -97,8 +111,7 @@ class TestEngine:
         loop = asyncio.get_running_loop()
         seen, quiet, patience = self._pulse(), 0, loop.time() + _PATIENCE
         while quiet < _QUIET_TURNS:
-            if self._store.dead:
-                raise Crashed("the engine died; `await t.restart()` starts another on what it had committed")
+            self._check_alive()
             # A step that is busy outside is waited for; one that made no progress before waits for time to pass.
             outside = self.host.bodies > 0 and seen != self._stuck
             await asyncio.sleep(0.001 if outside else 0)
@@ -109,13 +122,20 @@ class TestEngine:
             elif loop.time() > patience:
                 self._stuck = seen
 
+    def _check_alive(self) -> None:
+        if self._store.dead:
+            raise Crashed("the engine died; `await t.restart()` starts another on what it had committed")
+
     def _pulse(self) -> tuple[int, ...]:
         return (*self.host.pulse, self.host.bodies, self._store.commits)
 
     # -- crashes -----------------------------------------------------------------------------------------
 
     def crash_before_write(self, number: int) -> None:
-        """Have the engine die instead of its ``number``-th commit from now on (1: the next)."""
+        """Have the engine die instead of its ``number``-th commit from now on (1: the next).
+
+        Calls of the client that it leaves without an answer raise RivetError ``client.connection_lost``.
+        """
         self._store.die_before = self._store.commits + number
 
     def crash_after_write(self, number: int) -> None:
@@ -142,7 +162,8 @@ class TestEngine:
     # -- looking -----------------------------------------------------------------------------------------
 
     async def view(self, actor: str, key: str | list[str] = "main") -> ActorView:
-        """Everything there is to see of an actor. Raises RivetError ``actor.not_found``."""
+        """Everything there is to see of an actor. Raises RivetError ``actor.not_found``, `Crashed`."""
+        self._check_alive()
         row = await self.host.find("default", actor, key_of(key))
         if row is None:
             raise actor_not_found(f"{actor} {key}")

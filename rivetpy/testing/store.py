@@ -16,18 +16,26 @@ class MortalStore:
         self._inner = inner
         self._unanswered: list[asyncio.Future[None]] = []
         self.commits = 0
-        self.dead = False
+        #: Done when the process is dead.
+        self.death: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._closed = False
         self.die_before: int | None = None
         self.die_after: int | None = None
 
+    @property
+    def dead(self) -> bool:
+        """Whether nothing is answered any more."""
+        return self.death.done()
+
     def commit(self, batch: Batch) -> asyncio.Future[None]:
         self.commits += 1
-        self.dead = self.dead or self.commits == self.die_before
+        if self.commits == self.die_before:
+            self._die()
         if self.dead:
             return self._silence()
         done = self._inner.commit(batch)
-        self.dead = self.commits == self.die_after
+        if self.commits == self.die_after:
+            self._die()
         return self._silence() if self.dead else done
 
     async def get(self, actor: str) -> ActorRow | None:
@@ -60,9 +68,14 @@ class MortalStore:
 
     async def close(self) -> None:
         """Whoever still waits for an answer, or will, is gone too."""
-        self.dead = self._closed = True
+        self._die()
+        self._closed = True
         for future in self._unanswered:
             future.cancel()
+
+    def _die(self) -> None:
+        if not self.death.done():
+            self.death.set_result(None)
 
     async def _alive(self) -> None:
         if self.dead:
