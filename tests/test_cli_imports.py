@@ -27,7 +27,11 @@ print(*sys.modules)
     ("program", "needed", "unwanted"),
     [
         (COMMAND, "rivetpy.cli.supervisor", {"pydantic", "asyncio", "rivetpy.workflow", "watchfiles"}),
-        (CHILD, "rivetpy.engine.app", {"pydantic", "typer", "rich", "rivetpy.wire.inspected"}),
+        (
+            CHILD,
+            "rivetpy.engine.app",
+            {"pydantic", "typer", "rich", "rivetpy.wire.inspected", "rivetpy.client"},
+        ),
     ],
     ids=["parent", "child"],
 )

@@ -24,11 +24,14 @@ class Front:
 
     def __init__(self, engine: Live) -> None:
         self.engine = engine
-        self.told: dict[str, Any] = {"clientEndpoint": engine.url, "clientToken": TOKEN}
-        self.statuses: list[int] = []
-        self.asked: list[tuple[str, str]] = []
         self.app = Starlette(routes=[Route("/base/metadata", self.metadata)])
         self.url = ""
+        self.begin()
+
+    def begin(self) -> None:
+        self.told: dict[str, Any] = {"clientEndpoint": self.engine.url, "clientToken": TOKEN}
+        self.statuses: list[int] = []
+        self.asked: list[tuple[str, str]] = []
 
     async def metadata(self, request: Request) -> JSONResponse:
         self.asked.append((request.url.query, request.headers.get("authorization", "")))
@@ -47,12 +50,18 @@ def engine() -> Iterator[Live]:
         yield running
 
 
-@pytest.fixture
-def front(engine: Live) -> Iterator[Front]:
+@pytest.fixture(scope="module")
+def shared(engine: Live) -> Iterator[Front]:
     front = Front(engine)
     with program(front.app) as port:
         front.url = f"http://127.0.0.1:{port}/base"
         yield front
+
+
+@pytest.fixture
+def front(shared: Front) -> Front:
+    shared.begin()
+    return shared
 
 
 def test_clients_go_where_they_are_sent_and_ask_once(front: Front) -> None:

@@ -73,6 +73,19 @@ def test_mounted_without_a_lifespan_it_starts_with_the_first_request(tmp_path: P
     assert asyncio.run(test()) == [1, 2, 3, 4, 5]
 
 
+def test_without_a_lifespan_it_goes_from_loop_to_loop(tmp_path: Path) -> None:
+    """As clients of tests ask it."""
+    app = Starlette(routes=[Mount("/rivet", registry().asgi(directory=tmp_path))])
+
+    async def once() -> Any:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+            return await asyncio.gather(call(http, 1), call(http, 1))
+
+    for number in range(3):
+        answers = asyncio.run(once())
+        assert sorted(answer["output"] for answer in answers) == [2 * number + 1, 2 * number + 2]
+
+
 def test_two_engines_on_one_directory_are_refused(tmp_path: Path) -> None:
     async def test() -> None:
         async with registry().asgi(directory=tmp_path).lifespan():

@@ -290,16 +290,19 @@ def test_a_waiting_send_times_out_and_the_message_stays() -> None:
     assert (result.status, len(world.view().queue)) == ("timedOut", 1)
 
 
+async def numbering(ctx: Any) -> None:
+    """Answers each message with how many there were."""
+
+    async def answer(loop: Any, n: int) -> Any:
+        message = await loop.queue.next("w", completable=True)
+        await message.complete(n)
+        return Loop.continue_(n + 1)
+
+    await ctx.loop("l", answer, state=1)
+
+
 def test_an_idempotency_key_sends_once_and_answers_the_same() -> None:
-    async def flow(ctx: Any) -> None:
-        async def answer(loop: Any, n: int) -> Any:
-            message = await loop.queue.next("w", completable=True)
-            await message.complete(n)
-            return Loop.continue_(n + 1)
-
-        await ctx.loop("l", answer, state=1)
-
-    world = world_of(flow)
+    world = world_of(numbering)
 
     async def script(host: Host, actor: str) -> list[Any]:
         keyed = [host.send(actor, "work", QueueSend("x", wait=True, idempotency_key="k")) for _ in range(3)]
@@ -320,15 +323,7 @@ def test_an_idempotency_key_sends_once_and_answers_the_same() -> None:
 
 
 def test_a_key_that_a_client_gave_by_itself_is_kept_until_that_client_has_given_up() -> None:
-    async def flow(ctx: Any) -> None:
-        async def answer(loop: Any, n: int) -> Any:
-            message = await loop.queue.next("w", completable=True)
-            await message.complete(n)
-            return Loop.continue_(n + 1)
-
-        await ctx.loop("l", answer, state=1)
-
-    world = world_of(flow)
+    world = world_of(numbering)
 
     def send(number: int) -> Any:
         message = QueueSend("x", wait=True, idempotency_key=f"{WAITING_KEY}{number}")

@@ -45,7 +45,7 @@ REQUEST_GRACE = 2.0
 #: Seconds between two looks for modules that were imported since.
 LOOK_PERIOD = 1.0
 #: What not every engine needs, and a child that has to wait imports in advance.
-_LATER = ("rivetpy.cli.prechecking", "rivetpy.engine.inspector.socket")
+_LATER = ("rivetpy.cli.prechecking", "rivetpy.engine.inspector.socket", "rivetpy.host.peers")
 
 
 Reporter = Callable[[Report], None]

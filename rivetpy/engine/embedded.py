@@ -56,6 +56,10 @@ class EmbeddedEngine:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._app: Starlette | None = None
         self._starting = asyncio.Lock()
         self._life = contextlib.AsyncExitStack()
@@ -74,10 +78,19 @@ class EmbeddedEngine:
         if scope["type"] == "lifespan":
             await Starlette(lifespan=self.lifespan)(scope, receive, send)
         else:
-            await (self._app or await self._started())(scope, receive, send)
+            app = None if self._gone else self._app
+            await (app or await self._started())(scope, receive, send)
+
+    @property
+    def _gone(self) -> bool:
+        """Whether its event loop was closed, and took it along: clients of tests have a loop for each request."""
+        return self._loop is not None and self._loop.is_closed()
 
     async def _started(self) -> Starlette:
+        if self._gone:
+            self._begin_anew()
         async with self._starting:
+            self._loop = asyncio.get_running_loop()
             if self._app is None:
                 app = await self._life.enter_async_context(_opened(self._settings))
                 await self._life.enter_async_context(app.router.lifespan_context(app))

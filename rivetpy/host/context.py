@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from rivetpy.client import Client
 from rivetpy.codec import Value
 from rivetpy.host.conns import Conn
 from rivetpy.host.cron import Cron
 from rivetpy.host.kv import KeyValues
 from rivetpy.host.logs import Log
 from rivetpy.host.parts import Parts
-from rivetpy.host.peers import Peers
 from rivetpy.host.receiving import ActorQueue
 from rivetpy.host.rows import Changes
 from rivetpy.host.schedule import Schedule
@@ -21,6 +19,9 @@ from rivetpy.identity import Key
 from rivetpy.store import Batch
 from rivetpy.workflow.abilities import Database
 from rivetpy.workflow.errors import WorkflowUsageError
+
+if TYPE_CHECKING:
+    from rivetpy.client import Client
 
 
 class ActorContext:
@@ -139,6 +140,10 @@ class ActorContext:
 
     def client(self) -> Client:
         """A client of the actors of this engine and namespace, whatever the network is like."""
+        # Most actors never ask for one, and an engine starts sooner without.
+        from rivetpy.client import Client
+        from rivetpy.host.peers import Peers
+
         return Client(Peers(self._parts, busy=self.is_run))
 
     # -- life --------------------------------------------------------------------------------------------

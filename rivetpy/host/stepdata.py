@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rivetpy.client import Client
 from rivetpy.codec import Value
 from rivetpy.host import actions
 from rivetpy.host.conns import Event
 from rivetpy.host.context import ActorContext
 from rivetpy.host.kv import KeyValues
 from rivetpy.host.parts import Parts
-from rivetpy.host.peers import AsStep, Peers
 from rivetpy.host.rows import StagedRows
 from rivetpy.host.schedule import Schedule
 from rivetpy.store import Batch
 from rivetpy.workflow.abilities import Database
 from rivetpy.workflow.entries import Message
 from rivetpy.workflow.errors import WorkflowUsageError
+
+if TYPE_CHECKING:
+    from rivetpy.client import Client
 
 
 class StepData:
@@ -69,6 +71,8 @@ class StepData:
 
     def client(self, idempotency_key: str) -> Client:
         """A client of other actors whose sends carry keys of their own: those of the next attempt are the same."""
+        from rivetpy.client import Client
+        from rivetpy.host.peers import AsStep, Peers
 
         def next_key(actor_id: str, queue: str) -> str:
             number = self._sent[actor_id, queue] = self._sent.get((actor_id, queue), 0) + 1
