@@ -43,11 +43,46 @@ class Disk:
         self._fault.unlink(missing_ok=True)
 
 
+class SmallDisk:
+    """A file system of 16 MB that a ballast fills. Only root may mount one."""
+
+    def __init__(self, directory: Path) -> None:
+        self.place = directory / "small"
+        self.place.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", self.place]
+        if subprocess.run(mount, capture_output=True, check=False).returncode:
+            pytest.skip("needs the right to mount a tmpfs")
+
+    def under(self, running: Engine) -> None:
+        """Nothing to do: its data directory is there."""
+
+    def fails(self, how: str, number: int) -> None:
+        """Fill it to the last byte."""
+        with contextlib.suppress(OSError), (self.place / "ballast").open("wb", 0) as ballast:
+            while ballast.write(bytes(4096)):
+                pass
+
+    def is_well(self) -> None:
+        (self.place / "ballast").unlink(missing_ok=True)
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "--lazy", self.place], check=True)
+
+
 @contextlib.contextmanager
-def on_a_disk(tmp_path: Path, *options: str) -> Iterator[tuple[Disk, Engine, StandIn]]:
-    disk = Disk(tmp_path)
-    with stand_in(delay=0.003) as api:
-        running = Engine(EXAMPLES / "registry.py", tmp_path / "data", api=api, options=options)
+def on_a_disk(
+    tmp_path: Path, *options: str, small: bool = False
+) -> Iterator[tuple[Disk | SmallDisk, Engine, StandIn]]:
+    with contextlib.ExitStack() as stack:
+        disk: Disk | SmallDisk
+        if small:
+            disk = SmallDisk(tmp_path)
+            stack.callback(disk.unmount)
+            data = disk.place / "data"
+        else:
+            disk, data = Disk(tmp_path), tmp_path / "data"
+        api = stack.enter_context(stand_in(delay=0.003))
+        running = Engine(EXAMPLES / "registry.py", data, api=api, options=options)
         disk.under(running)
         running.start()
         try:
@@ -63,8 +98,9 @@ def on_a_disk(tmp_path: Path, *options: str) -> Iterator[tuple[Disk, Engine, Sta
         ("sync", errno.EIO, "check the disk"),
         pytest.param("write", errno.EIO, "check the disk", marks=pytest.mark.long),
         ("write", errno.ENOSPC, "free some"),
+        pytest.param("small", 0, "free some", marks=pytest.mark.long),
     ],
-    ids=["sync fails", "write fails", "full"],
+    ids=["sync fails", "write fails", "full", "a full file system"],
 )
 def test_it_goes_on_by_itself_once_the_disk_is_well(tmp_path: Path, how: str, number: int, told: str) -> None:
     """Meanwhile nothing is acknowledged, and the log says why. A crash in between brings nothing back."""
@@ -85,12 +121,12 @@ def test_it_goes_on_by_itself_once_the_disk_is_well(tmp_path: Path, how: str, nu
         await asyncio.sleep(0.5)
         return seen
 
-    with on_a_disk(tmp_path) as (disk, running, api):
+    with on_a_disk(tmp_path, small=how == "small") as (disk, running, api):
         asyncio.run(under_load(running, api, 1, happens, ends=100))
 
 
 def kill_at_syncs(
-    disk: Disk, running: Engine, api: StandIn, kills: list[tuple[str, int]]
+    disk: Disk | SmallDisk, running: Engine, api: StandIn, kills: list[tuple[str, int]]
 ) -> Awaitable[dict[str, int]]:
     async def happens() -> dict[str, int]:
         seen: dict[str, int] = {}

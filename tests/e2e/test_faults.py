@@ -46,8 +46,8 @@ async def run(ctx):
 
 
 async def iteration(loop):
-    message = await loop.queue.next("job", timeout=5)
-    await loop.step("add", add, message.body)
+    for message in await loop.queue.next_batch("job", timeout=0.5):
+        await loop.step("add", add, message.body)
     return Loop.continue_()
 
 
@@ -96,7 +96,10 @@ def counted(running: Engine, wanted: int) -> bool:
     return False
 
 
-def test_a_process_that_was_stopped_goes_on_where_it_was(registry: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [1, pytest.param(60, marks=pytest.mark.long)])
+def test_a_process_that_was_stopped_goes_on_where_it_was(
+    registry: Path, tmp_path: Path, seconds: float
+) -> None:
     """A laptop that slept: the deadline of the wait passed meanwhile, and a message waits in the socket."""
     with engine(registry, tmp_path / "data") as running:
         send(running, 1)
@@ -109,7 +112,7 @@ def test_a_process_that_was_stopped_goes_on_where_it_was(registry: Path, tmp_pat
             path = f"/gateway/counter/queue/jobs?{MADE}&rvt-key=main"
             head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
             waiting.sendall(head.encode() + body)
-            time.sleep(3)
+            time.sleep(seconds)
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
             waiting.settimeout(60)
