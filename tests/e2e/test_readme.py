@@ -24,7 +24,7 @@ import pytest
 from rivetpy import Registry
 from tests.support.engine import EXAMPLES, RIVET, ROOT, environment, kill_all
 
-READING = ("cat ", "rivet actors", "rivet call getState", "rivet history", "rivet state", "rivet queue")
+READING = ("cat ", "tail ", "rivet actors", "rivet call getState", "rivet history", "rivet state")
 MARK = "\x1e"
 
 
