@@ -283,6 +283,15 @@ def test_what_cannot_start_is_3(command: str) -> None:
         assert (ended.code, ended.out) == (3, "") and len(ended.err.splitlines()) == 1, ended
 
 
+@pytest.mark.parametrize("command", ["dev", "serve"])
+def test_an_address_for_others_says_what_to_type(command: str) -> None:
+    assert rivet(command, "--host", "0.0.0.0").error == (
+        "--host 0.0.0.0 lets other machines in, so a token is needed: "
+        f"RIVET_TOKEN=… rivet {command} --host 0.0.0.0"
+    )
+    assert rivet(command, "--host", "").error.startswith("--host '' lets other machines in")
+
+
 def test_hostile_text_is_printed_literally() -> None:
     ran = [
         rivet("history", "shop", KEY),

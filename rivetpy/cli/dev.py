@@ -65,13 +65,16 @@ class DevOptions:
     watch: tuple[str, ...] = ()
     #: ``text`` for people, ``json`` for programs: an object a line.
     log_format: str = "text"
+    #: The command that was typed.
+    verb: str = "dev"
 
 
 def run_dev(options: DevOptions) -> int:
     """Run until somebody asks to end; the exit code. Raises StartProblem."""
     if not is_loopback(options.host) and not os.environ.get("RIVET_TOKEN"):
         raise StartProblem(
-            f"--host {options.host} lets other machines in, so a token is needed: RIVET_TOKEN=… rivet dev"
+            f"--host {_quoted(options.host)} lets other machines in, so a token is needed: "
+            f"RIVET_TOKEN=… rivet {options.verb} --host {_quoted(options.host)}"
         )
     try:
         ref = find_registry(options.registry, Path.cwd())

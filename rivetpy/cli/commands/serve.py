@@ -59,5 +59,6 @@ def serve(
         log_format=log_format.value,
         color=color.on(),
         reload=False,
+        verb="serve",
     )
     raise typer.Exit(run_dev(options))
