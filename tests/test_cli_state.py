@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -22,13 +26,30 @@ class Bill:
     lines: list[str] = field(default_factory=list)
 
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TYPED = {
+    "n": 1,
+    "times": [NOW, NOW + timedelta(1)],
+    "data": b"\xff",
+    "set": {1, 2},
+    "price": Decimal("1.10"),
+    "id": UUID(int=5),
+    "big": 2**70,
+    "half": {"float": 1.0, "text": "1.10"},
+    "dollars": ["$Set", ["$x"]],
+}
+
+
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     def add(c, by):  # type: ignore[no-untyped-def]
         c.state.total += by
 
     plain = actor(state={"n": 1}, actions={"touch": lambda c: None})
-    with engine_thread(setup(use={"bill": actor(state=Bill, actions={"add": add}), "plain": plain})) as url:
+    shown = lambda c: repr({name: repr(value) for name, value in c.state.items()})  # noqa: E731
+    typed = actor(state=TYPED, actions={"shown": shown})
+    use = {"bill": actor(state=Bill, actions={"add": add}), "plain": plain, "typed": typed}
+    with engine_thread(setup(use=use)) as url:
         yield url
 
 
@@ -126,6 +147,19 @@ def test_a_state_without_a_model_stays_an_object() -> None:
         ended = rivet("state", "plain", "--set", f"$={value}")
         assert ended.code == 1 and "This is no state of 'plain': $: it is an object, not" in ended.error
     assert json.loads(rivet("state", "plain", "--set", '$={"m": 1}').out) == {"m": 1}
+
+
+def test_what_nobody_changes_stays_what_it_is() -> None:
+    """Also what JSON writes as text, or with a tag, and in a list that got shorter."""
+    before = ast.literal_eval(json.loads(rivet("call", "shown").out))
+    assert rivet("state", "typed", "--set", "n=2").code == 0
+    assert ast.literal_eval(json.loads(rivet("call", "shown").out)) == {**before, "n": "2"}
+    times = json.loads(rivet("state", "typed", "--json").out)["times"]
+    assert rivet("state", "typed", "--set", f"times={json.dumps([times[1], 'new'])}").code == 0
+    after = ast.literal_eval(json.loads(rivet("call", "shown").out))
+    assert after == {**before, "n": "2", "times": repr([NOW + timedelta(1), "new"])}
+    assert rivet("state", "typed", "--set", 'data=["$Uint8Array", "AA=="]').code == 0
+    assert ast.literal_eval(json.loads(rivet("call", "shown").out))["data"] == repr(b"\0")
 
 
 def test_a_part_that_does_not_fit_the_model_is_refused() -> None:

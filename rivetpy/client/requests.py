@@ -15,7 +15,7 @@ from rivetpy.wire.bodies import QueueReply, QueueSend, bodies_for
 from rivetpy.wire.encodings import JSON, Encoding
 from rivetpy.wire.handshake import PARAMS_HEADER, write_offer, write_params
 from rivetpy.wire.inputs import write_input
-from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, encode, parse, to_json
+from rivetpy.wire.jsonvalue import JsonError, JsonObject, Value, encode, parse
 
 if TYPE_CHECKING:
     from httpx import Request
@@ -251,16 +251,15 @@ class Requests:
         route: str,
         *,
         method: str = "GET",
-        body: Mapping[str, Value] | None = None,
+        body: JsonObject | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Call[JsonObject]:
-        """A view of the inspector (``state``, ``queue``, ``summary`` …) or a change; its JSON, tags left alone.
+        """A view of the inspector (``state``, ``queue``, ``summary`` …) or a change; both as JSON, tags left alone.
 
         This way in needs no token of the actor's own: it is the management interface's.
         """
         path = f"/actors/{_segment(actor_id)}/inspector/{route}"
-        written = None if body is None else {name: to_json(value) for name, value in body.items()}
-        return self._api(method, path, _json_object, written, query, idempotent=method == "GET")
+        return self._api(method, path, _json_object, body, query, idempotent=method == "GET")
 
     def export(self, actor_id: str) -> Call[bytes]:
         """An actor's whole durable life as a file."""

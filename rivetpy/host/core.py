@@ -12,7 +12,7 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.clock import Clock
 from rivetpy.codec import Value
 from rivetpy.errors import RivetError, StoreError
-from rivetpy.host.statecell import StateCell, no_state, problems, revision
+from rivetpy.host.statecell import StateCell, kept, no_state, problems, revision
 from rivetpy.store import ActorRow, Batch, Store
 from rivetpy.unbroken import finished
 from rivetpy.workflow import layout
@@ -170,7 +170,8 @@ class Core:
         Raises `EncodeError`, or RivetError ``actor.invalid_request``, ``actor.state_changed``.
         """
         cell = self._cell()
-        if seen is not None and seen != revision(codec.reread(cell.value)[1]):
+        before = codec.reread(cell.value)[1]
+        if seen is not None and seen != revision(before):
             raise RivetError(
                 "actor",
                 "state_changed",
@@ -178,7 +179,7 @@ class Core:
                 status=409,
             )
         try:
-            cell.replace(plain)
+            cell.replace(kept(before, plain))
         except RivetError as error:
             if error.code != "state_invalid":
                 raise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import repeat
 
 from rivetpy import codec
 from rivetpy.codec import Value
 from rivetpy.errors import EncodeError, RivetError
 from rivetpy.state import StateShape
+from rivetpy.wire import jsonvalue
 
 
 class StateCell:
@@ -43,6 +45,23 @@ class StateCell:
     def replace(self, plain: Value) -> None:
         """Take another state, checked against the actor's model. Raises RivetError ``actor.state_invalid``."""
         self.value = self._shape.checked(codec.reread(plain)[1])
+
+
+def kept(before: Value, after: Value) -> Value:
+    """``after``, and what it was ``before`` wherever nobody changed it.
+
+    Who changes a state by hand has it as JSON, in which times, UUIDs and decimals are text.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {name: kept(before[name], value) if name in before else value for name, value in after.items()}
+    if isinstance(before, list) and isinstance(after, list):
+        moved = {jsonvalue.dumps(value): value for value in before}
+        beside = [*before, *repeat(None, len(after))]
+        return [
+            moved[text] if (text := jsonvalue.dumps(value)) in moved else kept(old, value)
+            for old, value in zip(beside, after, strict=False)
+        ]
+    return before if jsonvalue.dumps(before) == jsonvalue.dumps(after) else after
 
 
 def revision(plain: Value) -> str:
