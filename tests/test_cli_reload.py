@@ -375,7 +375,7 @@ def test_a_reload_that_waits_for_actions_says_so(play: Play, said: list[str]) ->
     play.report(play.children[1], "imported", "checked", now=6)
     play.report(play.children[0], "leaving", now=6)
     play.supervisor.heard(play.children[0], {"finishing": 2}, 7)  # type: ignore[arg-type]
-    assert said == ["rivet: 2 actions run: the new code waits for that, 10 s at most"]
+    assert said == ["rivet: 2 actions and steps run: the new code waits for that, 10 s at most"]
     play.supervisor.passed(6 + GRACE)
     assert play.children[0].done[-1] == "leave", "it has that time besides its own"
 
