@@ -127,17 +127,19 @@ def test_without_a_word_they_stay(front: Front, told: dict[str, str], statuses: 
 
 
 def test_who_can_not_tell_now_is_asked_again(front: Front) -> None:
-    front.statuses = [500]
+    front.statuses = [500, 502]
 
     async def main() -> None:
         async with create_client(front.url) as client:
             handle = client.room.get_or_create("a")
-            with pytest.raises(RivetError, match="500"):
+            with pytest.raises(RivetError) as failed:
                 await handle.shout("hey")
-            assert await handle.shout("hey") == "HEY"
+            assert (failed.value.group, failed.value.code) == ("client", "connection_failed")
+            async with handle.connect() as conn:  # which tries again by itself
+                assert await conn.shout("hey") == "HEY"
 
     asyncio.run(main())
-    assert len(front.asked) == 2
+    assert len(front.asked) == 3
 
 
 def test_an_address_that_is_none_is_told(front: Front) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from rivetpy.client.calls import OpenReply, Transport
+from rivetpy.client.calls import OpenReply, Transport, raise_not_connected
 from rivetpy.client.endpoint import Endpoint, followed
 from rivetpy.client.insistence import Insistence
 from rivetpy.client.lines import Line, WebSocketLine
@@ -152,9 +152,11 @@ class Remote:
         try:
             told = await asking.run(self._requests.metadata())
         except RivetError as error:
+            if error.group == "client" and error.code != "connection_lost":
+                raise
             if 400 <= error.status < 500:  # it has no such page, or refuses us, which what follows will tell
                 return None
-            raise
+            raise_not_connected(self._requests.endpoint, error.message)  # of the call itself nothing was sent
         finally:
             await asking.close()
         url = told.get("clientEndpoint")
