@@ -18,6 +18,7 @@ import pytest
 from rivetpy import Registry, actor, setup
 from rivetpy.cli import checkup, engine_api, source
 from rivetpy.config import ACTOR_FILES, DATABASE
+from rivetpy.errors import StoreError
 from rivetpy.host import Host
 from rivetpy.store.lock import DataLock
 from rivetpy.store.sqlite import Durability, SqliteStore
@@ -214,6 +215,17 @@ def test_who_holds_the_directory(place: Path) -> None:
         lock.release()
     assert f"process {os.getpid()} holds the data directory since" in ended.out
     assert f"if it is stuck: kill {os.getpid()}" in ended.out
+
+
+def test_a_lock_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(directory: Path) -> None:
+        raise StoreError("not_writable", f"{directory}/lock: Permission denied.")
+
+    for module in ("rivetpy.store.lock", "rivetpy.cli.checkup"):
+        monkeypatch.setattr(f"{module}.read_owner", refused)
+    ended = rivet("doctor", "--json")
+    told = found(ended)
+    assert ended.code == 1 and told["lock"] == ["bad"] and told["actors"] == ["ok"]
 
 
 def test_the_engine_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from rivetpy.errors import StoreError
+from rivetpy.host.files import Files
 from rivetpy.store import Batch, Listing
 from rivetpy.store.database import APPLICATION, FORMAT
 from rivetpy.store.sqlite import Durability, SqliteStore
@@ -419,3 +420,30 @@ def test_the_wal_stays_bounded(tmp_path: Path) -> None:
         assert not (tmp_path / "journal.db-wal").exists()
 
     asyncio.run(scenario())
+
+
+def test_a_place_where_nothing_can_be_written_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a backup is, on a disk that takes nothing: no index is made beside it. With a log there has to be one."""
+    monkeypatch.setattr("rivetpy.store.database.os.access", lambda path, mode: False)
+    path = tmp_path / "journal.db"
+
+    async def look(store: SqliteStore) -> None:
+        await has_a(store)
+        assert list(tmp_path.iterdir()) == [path]
+
+    async def write_meanwhile(writer: SqliteStore) -> None:
+        await writer.commit(born("b", k="v"))
+        reader = SqliteStore.open(path, read_only=True)
+        assert await reader.load("b") == [(b"k", b"v")]
+        await reader.close()
+
+    using(path, fill)
+    using(path, look, read_only=True)
+    using(path, write_meanwhile)
+
+
+def test_who_asks_for_an_actors_database_makes_no_directory(tmp_path: Path) -> None:
+    assert Files(tmp_path / "actors").read("nobody") is None
+    assert not (tmp_path / "actors").exists()

@@ -54,7 +54,7 @@ class Place:
     @property
     def has_data(self) -> bool:
         """Whether there is something to read without an engine."""
-        return self.directory is not None and (self.directory / DATABASE).is_file()
+        return self.directory is not None and os.path.isfile(self.directory / DATABASE)  # noqa: PTH113 - never raises
 
 
 def find_engine(

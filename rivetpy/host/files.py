@@ -13,6 +13,7 @@ from pathlib import Path
 from rivetpy.actors import ActorDefinition
 from rivetpy.host.database import Database, NoDatabase
 from rivetpy.store import ActorRow
+from rivetpy.store.database import connect_reader
 
 _SUFFIX = ".db"
 
@@ -26,7 +27,7 @@ class Files:
 
     def database(self, row: ActorRow, definition: ActorDefinition) -> Database | NoDatabase:
         """An actor's database."""
-        return Database(lambda: self._path(row.id)) if definition.db else NoDatabase(row.name)
+        return Database(lambda: self._made(row.id)) if definition.db else NoDatabase(row.name)
 
     def forget(self, actor_id: str) -> None:
         """Delete what there is of an actor."""
@@ -40,12 +41,12 @@ class Files:
         path = self._path(actor_id)
         if not path.is_file():
             return None
-        with contextlib.closing(sqlite3.connect(path, timeout=10)) as db:
+        with contextlib.closing(connect_reader(path)) as db:
             return db.serialize()
 
     def write(self, actor_id: str, data: bytes) -> None:
         """Give a new actor a database. Blocks. Raises ValueError when it is none, or damaged."""
-        path = self._path(actor_id)
+        path = self._made(actor_id)
         try:
             path.write_bytes(data)
             path.chmod(0o600)
@@ -82,14 +83,19 @@ class Files:
         if self._directory is None:
             self._temporary = self._temporary or tempfile.mkdtemp(prefix="rivet-")
             return Path(self._temporary) / f"{actor_id}{_SUFFIX}"
-        self._directory.mkdir(parents=True, exist_ok=True)
         return self._directory / f"{actor_id}{_SUFFIX}"
+
+    def _made(self, actor_id: str) -> Path:
+        """The same, in a directory that is there."""
+        path = self._path(actor_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
 
 def problem_of(path: Path) -> str | None:
     """What is wrong with a database. Blocks."""
     try:
-        with contextlib.closing(sqlite3.connect(path)) as db:
+        with contextlib.closing(connect_reader(path)) as db:
             (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         return str(error)

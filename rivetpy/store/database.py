@@ -142,9 +142,21 @@ def open_reader(path: Path) -> sqlite3.Connection:
         raise trouble(path, error) from error
 
 
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection to any database, ours or an actor's own, that only reads, also where nothing can be written."""
+    return _connect(path, "ro")
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # To read a log SQLite makes an index beside it. Where that is not allowed, as in a backup, and there is no log, so
+    # that nobody writes, it has to be told that there is nothing to look out for.
+    still = (
+        mode == "ro"
+        and not path.with_name(f"{path.name}-wal").exists()
+        and not os.access(path.parent, os.W_OK)
+    )
     return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
+        f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if still else ''}",
         uri=True,
         timeout=_BUSY / 1000,
         isolation_level=None,
