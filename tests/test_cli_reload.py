@@ -254,6 +254,21 @@ def test_an_opening_that_hangs_is_named_and_the_next_save_replaces_it(play: Play
     play.serve(play.children[1])
 
 
+@pytest.mark.parametrize("got_on_to", [("imported", "checked"), ("imported", "checked", "ready")])
+def test_a_word_of_a_hang_that_is_over_is_not_said(
+    play: Play, said: list[str], got_on_to: tuple[str, ...]
+) -> None:
+    play.serve(play.children[0])
+    play.save(5)
+    play.report(play.children[1], *got_on_to[:2])
+    if "ready" in got_on_to:
+        play.end(play.children[0], 0)
+        play.report(play.children[1], "ready")
+    before = len(said)
+    play.report(play.children[1], "stuck")
+    assert len(said) == before
+
+
 def test_an_opening_has_its_time_before_a_save_ends_it(play: Play) -> None:
     first = play.children[0]
     play.report(first, "imported", "checked", now=1)
@@ -375,7 +390,7 @@ def test_a_reload_that_waits_for_actions_says_so(play: Play, said: list[str]) ->
     play.report(play.children[1], "imported", "checked", now=6)
     play.report(play.children[0], "leaving", now=6)
     play.supervisor.heard(play.children[0], {"finishing": 2}, 7)  # type: ignore[arg-type]
-    assert said == ["rivet: 2 actions run: the new code waits for that, 10 s at most"]
+    assert said == ["rivet: 2 actions and steps run: the new code waits for that, 10 s at most"]
     play.supervisor.passed(6 + GRACE)
     assert play.children[0].done[-1] == "leave", "it has that time besides its own"
 

@@ -9,10 +9,11 @@ import pytest
 
 from rivetpy import ActorOptions, actor
 from rivetpy.actors import ActorDefinition
-from rivetpy.cli.launch import ACTION_GRACE, Report
-from rivetpy.cli.leaving import let_actions_end
+from rivetpy.cli.launch import FINISHING, Report
+from rivetpy.cli.leaving import let_finish
 from rivetpy.host import Host, HostEvent
 from rivetpy.store.memory import MemoryStore
+from rivetpy.workflow import workflow
 from tests.support.hosting import asleep, make, refused, with_host
 
 
@@ -250,7 +251,7 @@ def test_calls_come_through_while_the_actor_goes_to_sleep_again_and_again() -> N
     with_host(actor(state={"n": 0}, on_sleep=on_sleep, actions={"add": add}), script)
 
 
-# -- a reload lets actions end --------------------------------------------------------------------------------
+# -- a reload lets finish what runs ---------------------------------------------------------------------------
 
 
 def slow_actor() -> ActorDefinition:
@@ -265,7 +266,7 @@ def test_an_engine_that_leaves_lets_the_actions_end_that_run() -> None:
         actor_id, told = await make(host), list[Report]()
         running = [asyncio.create_task(host.call(actor_id, "act", [seconds])) for seconds in (0.1, 4)]
         await asyncio.sleep(0.01)
-        leaving = asyncio.create_task(let_actions_end(host, told.append))
+        leaving = asyncio.create_task(let_finish(host, told.append))
         await asyncio.sleep(1)
         later = asyncio.create_task(host.call(actor_id, "act", [100]))  # served, and not waited for
         await leaving
@@ -277,23 +278,40 @@ def test_an_engine_that_leaves_lets_the_actions_end_that_run() -> None:
     assert 4 <= ended < 4.1 and told == [{"finishing": 1}]
 
 
+def test_a_step_that_runs_is_let_finish_and_the_next_is_not_waited_for() -> None:
+    async def work(step: Any, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def run(ctx: Any) -> None:
+        await ctx.step("one", work, 4)
+        await ctx.step("two", work, 100)
+
+    async def script(host: Host) -> float:
+        await make(host)
+        await asyncio.sleep(0.01)
+        await let_finish(host, lambda report: None)
+        return now()
+
+    assert 4 <= with_host(actor(run=workflow(run)), script) < 4.1
+
+
 def test_an_action_that_takes_too_long_holds_it_up_for_a_bounded_time() -> None:
     async def script(host: Host) -> float:
         actor_id = await make(host)
         action = asyncio.create_task(host.call(actor_id, "act", [1e6]))
         await asyncio.sleep(0.01)
-        await let_actions_end(host, lambda report: None)
+        await let_finish(host, lambda report: None)
         action.cancel()
         return asyncio.get_running_loop().time()
 
-    assert ACTION_GRACE <= with_host(slow_actor(), script) < ACTION_GRACE + 0.1
+    assert FINISHING <= with_host(slow_actor(), script) < FINISHING + 0.1
 
 
 def test_without_actions_it_leaves_at_once() -> None:
     async def script(host: Host) -> float:
         await host.call(await make(host), "act", [0])
         began = asyncio.get_running_loop().time()
-        await let_actions_end(host, lambda report: pytest.fail("nobody waits"))
+        await let_finish(host, lambda report: pytest.fail("nobody waits"))
         return asyncio.get_running_loop().time() - began
 
     assert with_host(slow_actor(), script) == 0

@@ -10,8 +10,8 @@ from pathlib import Path
 from rivetpy.config import RegistryRef
 from rivetpy.wire.jsonvalue import JsonObject
 
-#: Seconds that actions get to end before a child that was told to leave does: it serves meanwhile.
-ACTION_GRACE = 10.0
+#: Seconds that actions and steps get to end before a child that was told to leave does: it serves meanwhile.
+FINISHING = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class Order(enum.Enum):
 #: break, and whether there was time for all of them), ``{"ready": true}`` (it serves),
 #: ``{"files": […], "since": ns}`` (imported later, after this moment),
 #: ``{"stuck": "file:line"}`` (where it is in the user's code, or null, when it takes long before it serves),
-#: ``{"leaving": true}`` (it was told to leave, and does), ``{"finishing": n}`` (it lets so many actions end first),
+#: ``{"leaving": true}`` (it was told to leave, and does),
+#: ``{"finishing": n}`` (it lets so many actions and steps end first),
 #: ``{"failed": message, "detail": lines, "files": […], "folders": […]}`` (it can't start, and would not the next
 #: time either; what to watch for a change that mends it).
 Report = JsonObject

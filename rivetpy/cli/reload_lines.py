@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
-from rivetpy.cli.launch import ACTION_GRACE, Report
+from rivetpy.cli.launch import FINISHING, Report
 from rivetpy.cli.process import Stage
 from rivetpy.cli.text import near
 
@@ -28,10 +28,10 @@ def slow_line(name: str, stage: Stage, site: str | None, silent: int | None = No
     return doing if site is None else f"{doing}, at {near(site)}"
 
 
-def finishing_line(actions: int) -> str:
-    """The child that is to leave lets actions end first."""
-    who = "an action runs" if actions == 1 else f"{actions} actions run"
-    return f"{who}: the new code waits for that, {ACTION_GRACE:g} s at most"
+def finishing_line(running: int) -> str:
+    """The child that is to leave lets so many actions and steps end first."""
+    who = "an action or a step runs" if running == 1 else f"{running} actions and steps run"
+    return f"{who}: the new code waits for that, {FINISHING:g} s at most"
 
 
 def news(before: Report, after: Report) -> str:

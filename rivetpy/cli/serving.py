@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from rivetpy.cli.eventlog import EventLog
 from rivetpy.cli.imported import actors_report
 from rivetpy.cli.launch import NOT_CHECKED, Launch, Order, Report
-from rivetpy.cli.leaving import let_actions_end
+from rivetpy.cli.leaving import let_finish
 from rivetpy.cli.loading import load_registry
 from rivetpy.cli.logs import set_up_logging
 from rivetpy.cli.orders import Orders
@@ -148,7 +148,7 @@ async def _serve(
     async def leave() -> None:
         await told.wait()
         report({"leaving": True})
-        await let_actions_end(host, report)
+        await let_finish(host, report)
         handover.leaving = True
         stop.set()
 

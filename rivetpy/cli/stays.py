@@ -42,8 +42,9 @@ class Stays:
         return max(0.0, SLOW - self.seconds(child, now))
 
     def tell(self, child: Child) -> bool:
-        """Whether it is still to be told that it takes long there; from now on it is not."""
-        if (child, child.stage) in self._told:
+        """Whether it is still to be told that it takes long there; from now on it is not. A child's own word may come
+        when it has got on already."""
+        if child.stage not in _BUSY or (child, child.stage) in self._told:
             return False
         self._told.add((child, child.stage))
         return True

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rivetpy.cli.launch import ACTION_GRACE, Launch, Order, Report
+from rivetpy.cli.launch import FINISHING, Launch, Order, Report
 from rivetpy.cli.logline import object_line
 from rivetpy.cli.problems import FAILED, INTERRUPTED, StartProblem
 from rivetpy.cli.process import Child, Stage
@@ -20,8 +20,8 @@ from rivetpy.cli.signals import ENDING, Signals
 from rivetpy.cli.stays import HOPELESS, Stays
 from rivetpy.cli.text import visible
 
-#: Seconds a child may take to put its actors away and close its store; and one that leaves first lets actions end.
-GRACE, LEAVING_GRACE = 20.0, 20.0 + ACTION_GRACE
+#: Seconds a child may take to put its actors away and close its store; and one that leaves first lets finish what runs.
+GRACE, LEAVING_GRACE = 20.0, 20.0 + FINISHING
 #: Seconds a child may take to hear that it has to leave: code that blocks its event loop may do so for ever.
 DEAF = 10.0
 #: So many imports in a row are begun anew for a save that comes meanwhile; then one is let finish.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rivetpy import codec
 from rivetpy.actors import ActorDefinition
@@ -93,7 +93,7 @@ class Instance:
         #: How many calls are being answered.
         self.busy = 0
         #: The actions that run, one thing for each.
-        self.acting: set[object] = set()
+        self._actions: set[object] = set()
         #: Called when something came to an end, so that the instance may have become idle.
         self.on_rest: Callable[[], None] = lambda: None
         self.actor_id, self.name = row.id, row.name
@@ -101,11 +101,11 @@ class Instance:
     async def call(self, action: str, args: Sequence[Value], conn: Conn | None = None) -> Value:
         """Run an action; see `actions.call`."""
         call = object()
-        self.acting.add(call)
+        self._actions.add(call)
         try:
             return await actions.call(self.core, ActorContext(self.parts, conn), action, args)
         finally:
-            self.acting.discard(call)
+            self._actions.discard(call)
 
     async def may_send(self, queue: str, conn: Conn) -> None:
         """Raises RivetError ``auth.forbidden``, ``queue.not_declared``."""
@@ -128,6 +128,12 @@ class Instance:
         if self.busy or self.queues.senders.waiting or self.workflow.diverged or self.work.keeping:
             return False
         return self._loop.resting and self.workflow.resting
+
+    @property
+    def acting(self) -> Iterator[object]:
+        """The actions and steps that run, one thing for each."""
+        yield from self._actions
+        yield from ((self.actor_id, location) for location in self.workflow.working)
 
     @property
     def bodies(self) -> int:

@@ -132,7 +132,7 @@ class Residence(abc.ABC):
 
     @property
     def acting(self) -> frozenset[object]:
-        """The actions that run, one thing for each: what is in two answers has not ended between them."""
+        """The actions and steps that run, one thing for each: what is in two answers has not ended between them."""
         return frozenset(call for instance in self._awake.values() for call in instance.acting)
 
     @property

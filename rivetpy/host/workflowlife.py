@@ -111,7 +111,12 @@ class WorkflowLife:
     @property
     def bodies(self) -> int:
         """How many of its steps run."""
-        return 0 if self._run is None else len(self._run.working)
+        return len(self.working)
+
+    @property
+    def working(self) -> Collection[str]:
+        """Where its steps are that run."""
+        return () if self._run is None else self._run.working
 
     @property
     def _status(self) -> WorkflowStatus:

@@ -79,7 +79,7 @@ def test_an_action_that_runs_is_let_finish_and_others_go_on_meanwhile(project: P
         answer = pool.submit(project.call, "held")
         project.until((project.folder / "held").exists, bool)
         project.write("registry.py", version(6, with_action))
-        project.engine.process.wait_for("an action runs: the new code waits for that, 10 s at most")
+        project.engine.process.wait_for("an action or a step runs: the new code waits for that, 10 s at most")
         assert project.call("version") == 5
         (project.folder / "go").touch()
         assert answer.result(30) == 5
