@@ -95,6 +95,7 @@ def test_what_is_printed_is_objects_too(set_up: SetUp, capsys: pytest.CaptureFix
     before = speaker.set(actor_log("shop", "a"))
     print("one", 2)
     speaker.reset(before)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     print("three\x1b[2J\nfour")
     print("begun", end="", flush=True)
     thread = threading.Thread(target=lambda: print("another thread's"))

@@ -60,6 +60,11 @@ class Printed(io.TextIOBase):
         """For bytes, which come as they are."""
         return self.stream.buffer
 
+    def reconfigure(self, **options: object) -> None:
+        """As of the stream there was, for code that sets it up."""
+        if isinstance(self.stream, io.TextIOWrapper):
+            self.stream.reconfigure(**options)  # type: ignore[arg-type]
+
     def _say(self, line: str) -> None:
         extra = (whose.extra if (whose := speaker.get()) is not None else None) or {}
         told = object_line(
