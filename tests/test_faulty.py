@@ -77,5 +77,17 @@ def test_a_refused_commit_is_one_the_store_survives() -> None:
     run(scenario)
 
 
+def test_what_is_handed_in_before_a_refusal_is_heard_is_refused_too() -> None:
+    async def scenario(inner: MemoryStore) -> None:
+        store = FaultyStore(inner, refuse={1})
+        first = store.commit(put("a", k1="v"))
+        await asyncio.sleep(0)  # it is refused now, and nobody heard
+        results = await asyncio.gather(first, store.commit(put("a", k2="v")), return_exceptions=True)
+        assert [getattr(result, "code", None) for result in results] == ["disk_full"] * 2
+        assert await store.load("a") == []
+
+    run(scenario)
+
+
 def test_death_is_not_an_exception_that_user_code_catches() -> None:
     assert not issubclass(Died, Exception)

@@ -126,6 +126,35 @@ def test_what_waits_behind_a_sync_that_fails_is_refused_with_it(monkeypatch: pyt
     asyncio.run(scenario())
 
 
+def test_a_sync_that_breaks_in_its_thread_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "SLOW", -1.0)
+
+    class Broken(Recorder):
+        def sync(self) -> Result:
+            super().sync()
+            raise RuntimeError("a mistake of ours")
+
+    async def scenario() -> None:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda loop, context: told.append(context["exception"])
+        )
+        recorder = Broken()
+        recorder.pause = threading.Event()
+        commits = GroupCommit(recorder)
+        handed_in = [commits.commit(Batch("a"))]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        handed_in.append(commits.commit(Batch("b")))
+        recorder.pause.set()
+        done, _ = await asyncio.wait(handed_in, timeout=5)
+        assert [getattr(each.exception(), "code", None) for each in done] == ["interrupted"] * 2
+        assert [str(error) for error in told] == ["a mistake of ours"] * 2
+        await commits.close()
+
+    asyncio.run(scenario())
+
+
 def test_closing_waits_for_the_thread_and_what_came_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group, "SLOW", -1.0)
 

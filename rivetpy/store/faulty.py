@@ -57,15 +57,15 @@ class FaultyStore:
         return await self.inner.load(actor)
 
     def commit(self, batch: Batch) -> asyncio.Future[None]:
-        return asyncio.ensure_future(self._commit(batch))
+        return asyncio.ensure_future(self._commit(batch, self._refusals.of(batch.actor)))
 
-    async def _commit(self, batch: Batch) -> None:
+    async def _commit(self, batch: Batch, behind: StoreError | None) -> None:
         self._check()
         self.commits += 1
         number = self.commits
         if number == self.die_before:
             self.die()
-        error = self._refusals.of(batch.actor)
+        error = behind or self._refusals.of(batch.actor)
         if error is None and number in self.refuse:
             error = StoreError("disk_full", f"The test's disk is full at commit {number}.")
         if error is not None:

@@ -7,7 +7,9 @@ syncing turns out to be slow, the sync alone moves to a thread, so that the even
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -82,14 +84,20 @@ class GroupCommit:
         if self._syncing or not self._waiting:
             return
         group, self._waiting = self._without_refused(self._waiting), []
-        try:
+        with self._ending(group):
             results = self._transaction.apply([batch for batch, _ in group])
             self._groups += 1
             if self._pace > SLOW and self._groups % PROBE:
                 self._sync_in_thread(group, results)
             else:
                 self._settle(group, _with(self._timed_sync(), results))
-        except BaseException:  # Ctrl-C, or a mistake of ours: nobody may wait for ever
+
+    @contextlib.contextmanager
+    def _ending(self, group: Group) -> Iterator[None]:
+        """Ctrl-C, or a mistake of ours: nobody may wait for ever."""
+        try:
+            yield
+        except BaseException:
             unknown = StoreError(
                 "interrupted", "The write was interrupted; it may or may not have been kept."
             )
@@ -108,8 +116,11 @@ class GroupCommit:
 
         def synced(syncing: asyncio.Future[Result]) -> None:
             self._syncing = None
-            self._settle(group, _with(syncing.result(), results))
-            self._flush()
+            try:
+                with self._ending(group):
+                    self._settle(group, _with(syncing.result(), results))
+            finally:
+                self._flush()
 
         self._syncing.add_done_callback(synced)
 
