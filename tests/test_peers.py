@@ -14,7 +14,7 @@ from rivetpy.store.memory import MemoryStore
 from rivetpy.workflow import workflow
 from tests.support.hosting import make, refused, with_host
 from tests.support.jump import JumpClock, run
-from tests.support.world import MortalStore
+from tests.support.world import MortalStore, until
 
 
 def add(c: Any, by: int = 1) -> int:
@@ -245,6 +245,26 @@ def test_a_step_may_call_its_own_actor_and_the_change_is_the_steps() -> None:
 
     assert with_host(definition, half_way, store, clean=False) == {"n": 0}
     assert with_both(definition, to_the_end, store) == [11, {"n": 11}]
+
+
+def test_an_action_that_a_step_called_may_save_the_state_it_shares_with_it() -> None:
+    async def save(c: Any) -> None:
+        add(c)
+        await c.save_state()
+
+    async def both(step: Any) -> None:
+        step.state["n"] += 1
+        await step.client().a.get(["k"]).save()
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("both", both, max_retries=0)
+
+    async def script(host: Host) -> Any:
+        view = await until(host, await make(host))
+        return view.workflow.status, view.state  # type: ignore[union-attr]
+
+    definition = actor(state={"n": 0}, run=workflow(flow), actions={"save": save})
+    assert with_host(definition, script) == ("completed", {"n": 2})
 
 
 def test_waiting_for_ones_own_answer_is_refused_at_once() -> None:

@@ -3,84 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from rivetpy import actor, queue, setup
 from rivetpy.errors import StoreError
 from rivetpy.host import Host
-from rivetpy.store import Batch
-from rivetpy.store.memory import MemoryStore
-from rivetpy.store.refusals import Refusals
 from rivetpy.wire.bodies import QueueSend
-from rivetpy.workflow import layout, workflow
-from tests.support.jump import JumpClock, run
+from rivetpy.workflow import layout
+from tests.support.disk import Disk, count, now, on_a_disk, recorded
 from tests.support.world import until
-
-
-class Disk(MemoryStore):
-    """Whose every sync takes a second; whatever is handed in at the same moment shares one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        #: Keys: a commit that puts one that begins so is refused when its second is over.
-        self.refused: bytes | None = None
-        self.durable: list[bytes] = []
-        self._refusals = Refusals()
-
-    def commit(self, batch: Batch) -> asyncio.Future[None]:
-        return asyncio.ensure_future(self._commit(batch))
-
-    async def _commit(self, batch: Batch) -> None:
-        await asyncio.sleep(1)
-        error = self._refusals.of(batch.actor)
-        if self.refused is not None and any(key.startswith(self.refused) for key in batch.puts):
-            error = StoreError("disk_full", "The test's disk is full.")
-        if error is not None:
-            self._refusals.tell(batch.actor, error)
-            raise error
-        await super().commit(batch)
-        self.durable += batch.puts
-
-
-Script = Callable[[Host, str, Disk], Awaitable[Any]]
-
-
-def on_a_disk(flow: Any, script: Script, disk: Disk | None = None, **hooks: Any) -> Any:
-    definition = actor(
-        state={"n": 0}, queues={"work": queue()}, actions={"add": count}, run=workflow(flow, **hooks)
-    )
-
-    async def life() -> Any:
-        used = disk or Disk()
-        host = Host(setup(use={"a": definition}), used, JumpClock())
-        await host.start()
-        row = await host.create("default", "a", ("k",))
-        try:
-            return await script(host, row.id, used)
-        finally:
-            used.refused = None
-            await host.stop()
-
-    return run(life())
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def recorded(disk: Disk, location: str) -> bool:
-    return layout.entry_key(location) in disk.durable
 
 
 async def to_the_end(host: Host, actor_id: str, disk: Disk) -> None:
     await until(host, actor_id)
-
-
-async def count(step: Any, by: int = 1) -> None:
-    step.state["n"] += by
 
 
 def test_a_message_waits_for_one_sync() -> None:
@@ -189,3 +125,106 @@ def test_what_waits_for_something_else_leaves_the_record_on_its_way() -> None:
         return (await host.view(actor_id)).state
 
     assert on_a_disk(flow, script) == {"n": 2}
+
+
+def test_who_loses_a_race_hears_of_it_when_the_winners_step_is_durable() -> None:
+    seen: list[bool] = []
+    disk = Disk()
+
+    async def waits(step: Any) -> None:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            seen.append(recorded(disk, "first/quick/count"))
+
+    async def quick(ctx: Any) -> None:
+        await ctx.step("count", count)
+
+    async def slow(ctx: Any) -> None:
+        await ctx.step("wait", waits, timeout=None)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.race("first", {"quick": quick, "slow": slow})
+
+    on_a_disk(flow, to_the_end, disk)
+    assert seen == [True]
+
+
+def test_what_a_step_planned_for_now_is_done_once_that_is_durable() -> None:
+    """And not at all by a record that is refused."""
+    seen: list[bool] = []
+    disk = Disk()
+
+    async def plan(step: Any) -> None:
+        await asyncio.sleep(2)
+        await step.schedule.after(0, "look")
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("plan", plan)
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        disk.refused = layout.entry_key("plan")
+        await asyncio.sleep(4)
+        disk.refused = None
+        await until(host, actor_id)
+        await asyncio.sleep(2)
+
+    on_a_disk(flow, script, disk, actions={"look": lambda c: seen.append(recorded(disk, "plan"))})
+    assert seen == [True]
+
+
+def test_a_record_that_is_refused_while_its_actor_leaves_takes_along_what_on_sleep_writes() -> None:
+    """The state holds what the step did: without its record the step would do it twice."""
+
+    async def slow_count(step: Any) -> None:
+        await asyncio.sleep(3)
+        await count(step)
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("count", slow_count)
+        await ctx.sleep("long", 1e6)
+
+    def on_sleep(c: Any) -> None:
+        c.state["sleeps"] = c.state.get("sleeps", 0) + 1
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> Any:
+        disk.refused = layout.entry_key("count")
+        await asyncio.sleep(1)
+        leaving = asyncio.ensure_future(host.sleep(actor_id))
+        await asyncio.sleep(3.5)
+        disk.refused = None
+        with pytest.raises(StoreError):
+            await leaving
+        await until(host, actor_id, "sleeping", seconds=1000)
+        return (await host.view(actor_id)).state
+
+    assert on_a_disk(flow, script, on_sleep=on_sleep) == {"n": 1}
+
+
+def test_a_body_that_ignores_its_end_is_no_error_that_user_code_could_catch() -> None:
+    caught: list[Exception] = []
+
+    async def stubborn(step: Any) -> None:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            await count(step)
+
+    async def flow(ctx: Any) -> None:
+        try:
+            await ctx.step("count", stubborn, timeout=None)
+        except Exception as error:
+            caught.append(error)
+            raise
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> Any:
+        await asyncio.sleep(1)
+        disk.refused = layout.MESSAGE
+        with pytest.raises(StoreError):
+            await host.send(actor_id, "work", QueueSend(1))
+        disk.refused = None
+        await asyncio.sleep(10)
+        return (await host.view(actor_id)).state
+
+    assert on_a_disk(flow, script) == {"n": 0}
+    assert caught == []

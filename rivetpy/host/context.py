@@ -54,8 +54,14 @@ class ActorContext:
         self._core.state = value
 
     async def save_state(self) -> None:
-        """Make durable what was changed so far: for a run handler, which may go on for long."""
-        await self._core.settle()
+        """Make durable what was changed so far: for a run handler, which may go on for long.
+
+        In an action that a step called this is left to the step's record, which the step could not wait for here.
+        """
+        if self.part_of is not None:
+            self.part_of()
+        else:
+            await self._core.settle()
 
     @property
     def vars(self) -> Value:

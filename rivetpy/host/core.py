@@ -48,14 +48,20 @@ class Core:
         self.activity = 0
         #: Set when the actor is no longer ours to write.
         self.gone = False
+        #: Why, if the store refused a commit.
+        self._refused: StoreError | None = None
         #: What user code keeps for this life only.
         self.vars: Value = None
         #: Set when the actor is being put away or destroyed.
         self.abort = asyncio.Event()
         #: Called after a changed state became durable; what it changes goes into the batch, which is committed next.
         self.on_state_change: Callable[[Batch], None] | None = None
-        #: What the hook changed, on its way to be durable.
+        #: What the hook changed last, on its way to be durable.
         self._echo: asyncio.Future[None] | None = None
+        #: The hook changed the state in the middle of a step: that is durable with the step's record.
+        self._mixed = False
+        #: What was handed in last.
+        self._last: asyncio.Future[None] | None = None
         #: An actor that is being made: what its first hooks write comes with its row.
         self.newborn: Batch | None = None
         #: Steps were cut off with the state in hand: it is not what anybody may store.
@@ -80,9 +86,8 @@ class Core:
             join(self.newborn, batch)
             return
         await finished(self.hand_in(batch))
-        if (echo := self._echo) is not None:
-            self._echo = None
-            await finished(echo)
+        if layout.STATE in batch.puts:
+            await self._echoed()
 
     def hand_in(self, batch: Batch) -> asyncio.Future[None]:
         """Begin to commit: the future is done once the batch is durable, and whatever is handed in later is never
@@ -90,15 +95,22 @@ class Core:
         if self.gone:
             raise self.restarting()
         self.activity += 1
-        written = self._store.commit(batch)
+        self._last = written = self._store.commit(batch)
         written.add_done_callback(functools.partial(self._written, batch))
         return written
+
+    async def caught_up(self) -> None:
+        """Wait until what was handed in by now is durable. Raises `StoreError`."""
+        if self._last is not None:
+            await finished(self._last)
 
     def _written(self, batch: Batch, written: asyncio.Future[None]) -> None:
         if written.cancelled():
             return
         error = written.exception()
         if isinstance(error, StoreError):
+            # At once, whoever hears of it: an actor that is leaving still writes, and on top of what is not stored.
+            self.gone, self._refused = True, error
             self._on_refused(error)
         elif error is None and layout.STATE in batch.puts and self.on_state_change is not None:
             self._state_changed(self.on_state_change)
@@ -108,8 +120,16 @@ class Core:
         change = self.batch()
         told(change)
         if change.puts and not self.gone:
-            self._echo = self._store.commit(change)
+            self._last = self._echo = self._store.commit(change)
             self._echo.add_done_callback(functools.partial(self._written, self.batch()))
+
+    async def _echoed(self) -> None:
+        """Wait until what the hook changed is durable."""
+        if self._mixed:
+            await self.steps_settled()
+            await self.write_state()  # if the step was given up: nothing of it is recorded
+        elif self._echo is not None:
+            await finished(self._echo)
 
     async def be_born(self) -> None:
         """Commit what the actor was made of, all at once. Raises `StoreError`."""
@@ -120,7 +140,7 @@ class Core:
     async def leave(self, batch: Batch) -> None:
         """The last commit: nothing may slip in behind it, where the next instance would not see it."""
         if self.gone:
-            raise self.restarting()
+            raise self._refused or self.restarting()
         self.gone = True
         await self._store.commit(batch)
 
@@ -161,8 +181,18 @@ class Core:
     def stage_state(self, batch: Batch) -> None:
         """Put the state into a batch if it changed. Raises `EncodeError` when it can't be stored."""
         if self.cell is not None and (data := self.cell.change()) is not None:
-            batch.puts[layout.STATE] = data
-            self.cell.data = data
+            batch.puts[layout.STATE] = self.cell.data = data
+
+    def stage_apart(self, batch: Batch, before: bytes | None) -> None:
+        """Put the state into a batch if it is another than ``before`` (see `half_done`). Raises `EncodeError`.
+
+        Never a running step's change before its record: where the two can't be told apart, that record brings both.
+        """
+        if self.cell is None or (data := self.cell.change()) is None or data == before:
+            return
+        self._mixed = before is not None or self.changing
+        if not self._mixed:
+            batch.puts[layout.STATE] = self.cell.data = data
 
     async def replace_state(self, plain: Value, seen: str | None = None) -> None:
         """Take another state, if the one that is there still has the `revision` that was ``seen``.
@@ -213,11 +243,13 @@ class Core:
         """The step's attempt is recorded or given up."""
         self._in_threads.discard(step)
         self._open_steps.discard(step)
-        if self._waiting_for_steps and not self._open_steps:
-            waiting, self._waiting_for_steps = self._waiting_for_steps, []
-            for future in waiting:
-                if not future.done():
-                    future.set_result(None)
+        if self._open_steps:
+            return
+        self._mixed = False
+        waiting, self._waiting_for_steps = self._waiting_for_steps, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
     def settle_all(self) -> None:
         """No step runs any more; one that had the state in hand may have left it half changed."""

@@ -8,12 +8,11 @@ import functools
 from typing import Literal
 
 from rivetpy.codec import Value
-from rivetpy.errors import EncodeError
 from rivetpy.host.actions import perform
 from rivetpy.host.conns import Conn
 from rivetpy.host.context import ActorContext
 from rivetpy.host.parts import Parts
-from rivetpy.host.usercode import at_most, hook_timed_out
+from rivetpy.host.usercode import at_most, hook_timed_out, no_exit
 from rivetpy.store import Batch
 
 Limit = Literal["create_vars_timeout", "create_conn_state_timeout", "on_connect_timeout"]
@@ -73,14 +72,14 @@ async def _migrate(parts: Parts) -> None:
 def _state_changed(parts: Parts, change: Batch) -> None:
     """Call the hook; what it changed in the state, even if it failed then, goes into the batch."""
     core = parts.core
-    context = ActorContext(parts)
     try:
-        core.definition.hooks["on_state_change"](context, core.state)
+        before = core.half_done()
+        try:
+            with no_exit("on_state_change"):
+                core.definition.hooks["on_state_change"](ActorContext(parts), core.state)
+        finally:
+            core.stage_apart(change, before)
     except Exception as error:
-        parts.failed("on_state_change", error)
-    try:
-        core.stage_state(change)
-    except EncodeError as error:
         parts.failed("on_state_change", error)
 
 

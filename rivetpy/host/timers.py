@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
 from rivetpy import codec
 from rivetpy.clock import Clock, Timer
-from rivetpy.codec import Value
 from rivetpy.host import actions, cron, schedule
 from rivetpy.host.context import ActorContext
 from rivetpy.host.due import due_at
@@ -79,9 +78,10 @@ class Timers:
         self._set_alarm()
 
 
-def call(parts: Parts, key: bytes) -> Coroutine[Value, Value, None]:
-    """Make the call of a row."""
-    return _call_once(parts, key) if key.startswith(layout.CALL) else _call_job(parts, key)
+async def call(parts: Parts, key: bytes) -> None:
+    """Make the call of a row. Raises `StoreError`, without the call if the row never became durable."""
+    await parts.core.caught_up()  # what a step planned for now is on its way with the step's record
+    await (_call_once(parts, key) if key.startswith(layout.CALL) else _call_job(parts, key))
 
 
 async def _call_once(parts: Parts, key: bytes) -> None:

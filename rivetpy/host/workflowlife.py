@@ -20,6 +20,7 @@ from rivetpy.store import Batch
 from rivetpy.workflow import events, layout, runner
 from rivetpy.workflow.context import bind
 from rivetpy.workflow.entries import Entry, Message
+from rivetpy.workflow.errors import Evicted
 from rivetpy.workflow.failure import Failure
 from rivetpy.workflow.journal import Journal
 from rivetpy.workflow.outcomes import Completed, Diverged, Failed, Outcome, Suspended
@@ -66,6 +67,10 @@ class WorkflowLife:
         return StepData(self._parts)
 
     def commit(self, batch: Batch, data: ActorData | None = None) -> asyncio.Future[None]:
+        if self._core.gone:  # a body that ignored its end
+            if data is not None:
+                data.abandon()
+            raise Evicted
         if not isinstance(data, StepData):
             return self._core.hand_in(batch)
         try:

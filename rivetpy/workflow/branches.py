@@ -43,6 +43,8 @@ class Branches:
         inner = self._scope.inner(branch_scope(self._entry, name), self._frontiers[name])
         result = function(inner)
         value = await result if inspect.isawaitable(result) else result
+        if isinstance(self._entry, RaceEntry):  # losing shows outside
+            await inner.settle()
         inner.finish()
         return codec.encode(value)
 

@@ -120,8 +120,8 @@ class Port(Protocol):
         """Hand in the batch, with the changes made through ``data``. The future is done once it is durable; what is
         handed in later is never durable without it.
 
-        Raises `EncodeError` before anything is handed in when the state can't be stored. The future has a
-        `StoreError` when the store refused.
+        Raises `EncodeError` before anything is handed in when the state can't be stored, and `Evicted` when the actor
+        is no longer there to be written. The future has a `StoreError` when the store refused.
         """
         ...
 

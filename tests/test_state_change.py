@@ -1,0 +1,78 @@
+"""on_state_change over a disk that takes its time: what it changes itself, and whose change that is."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+
+from rivetpy import codec
+from rivetpy.host import Host
+from rivetpy.workflow import layout
+from tests.support.disk import Disk, on_a_disk
+
+
+async def stored(disk: Disk, actor_id: str) -> Any:
+    return codec.decode(dict(await disk.load(actor_id))[layout.STATE])
+
+
+def add(c: Any) -> None:
+    c.state["n"] += 1
+
+
+def changed(c: Any, state: Any) -> None:
+    state["changes"] = state.get("changes", 0) + 1
+
+
+def test_what_it_changed_is_durable_before_any_of_the_answers() -> None:
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        async def call() -> None:
+            await host.call(actor_id, "add", [])
+            assert await stored(disk, actor_id) == {"n": 3, "changes": 3}
+
+        await asyncio.gather(call(), call(), call())
+
+    on_a_disk(None, script, on_state_change=changed, actions={"add": add})
+
+
+@pytest.mark.parametrize(
+    ("hook", "answered"),
+    [(lambda c, state: None, {"n": 1}), (changed, {"n": 21, "changes": 1})],
+    ids=["looks", "changes"],
+)
+def test_it_never_takes_along_what_a_running_step_changed(hook: Any, answered: Any) -> None:
+    """Where it changed something too, the answer waits for the step, as with an action's own change."""
+
+    async def halves(step: Any) -> None:
+        assert step.state["n"] == 0
+        await asyncio.sleep(0.5)
+        step.state["n"] += 10
+        await asyncio.sleep(9)
+        step.state["n"] += 10
+
+    async def flow(ctx: Any) -> None:
+        await ctx.step("halves", halves)
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        await host.call(actor_id, "add", [])  # durable a second later: between the halves
+        assert await stored(disk, actor_id) == answered
+
+    on_a_disk(flow, script, on_state_change=hook, actions={"add": add})
+
+
+def test_one_that_exits_ends_nothing() -> None:
+    told: list[str] = []
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        await host.call(actor_id, "add", [])
+
+    on_a_disk(
+        None,
+        script,
+        on_event=lambda event: told.append(event.text),
+        on_state_change=lambda c, state: sys.exit(3),
+        actions={"add": add},
+    )
+    assert told == ["on_state_change failed: RuntimeError: on_state_change called sys.exit(3)"]
