@@ -239,6 +239,10 @@ class Core:
         if threading.get_ident() != self._loop_thread:
             self._in_threads.add(step)
 
+    def step_handed_in(self, step: object) -> None:
+        """The step's body is over and what it changed is on its way: no thread has the state in hand any more."""
+        self._in_threads.discard(step)
+
     def step_settled(self, step: object) -> None:
         """The step's attempt is recorded or given up."""
         self._in_threads.discard(step)
