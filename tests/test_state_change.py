@@ -90,3 +90,19 @@ def test_one_that_exits_ends_nothing() -> None:
         actions={"add": add},
     )
     assert told == ["on_state_change failed: RuntimeError: on_state_change called sys.exit(3)"]
+
+
+def test_an_actions_change_that_another_one_brought_along_is_durable_before_its_answer() -> None:
+    async def slow(c: Any) -> None:
+        c.state["slow"] = True
+        await asyncio.sleep(0.5)
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        other = asyncio.ensure_future(host.call(actor_id, "slow", []))
+        await asyncio.sleep(0.25)
+        add_one = asyncio.ensure_future(host.call(actor_id, "add", []))
+        await other
+        assert await stored(disk, actor_id) == {"n": 1, "slow": True}
+        await add_one
+
+    on_a_disk(None, script, actions={"add": add, "slow": slow})

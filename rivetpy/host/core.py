@@ -173,6 +173,11 @@ class Core:
         self.cell = StateCell(self.definition.shape, data)
         self.newborn.puts[layout.STATE] = data
 
+    @property
+    def staged(self) -> bytes | None:
+        """The state that is stored or on its way to be; another object whenever one was handed in."""
+        return None if self.cell is None else self.cell.data
+
     def renew_state(self) -> None:
         """Go on with a copy of the state."""
         if self.cell is not None:
