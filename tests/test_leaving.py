@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from rivetpy.actors import ActorDefinition
 from rivetpy.cli.launch import FINISHING, Report
 from rivetpy.cli.leaving import let_finish
 from rivetpy.host import Host, HostEvent
+from rivetpy.host.work import Work
 from rivetpy.store.memory import MemoryStore
 from rivetpy.workflow import workflow
 from tests.support.hosting import asleep, make, refused, with_host
+from tests.support.jump import run
 
 
 def now() -> float:
@@ -74,6 +77,21 @@ def test_wait_until_does_not_keep_awake_but_is_drained_with_what_it_begins() -> 
         assert (await host.view(actor_id)).state == {"n": 4}
 
     with_host(definition, script, store)
+
+
+def test_work_that_is_given_up_before_it_begins_makes_no_noise() -> None:
+    async def nothing() -> None: ...
+
+    async def script() -> None:
+        work = Work(nothing, lambda: None, lambda what, error: None)
+        work.wait_until(nothing())
+        task = work.keep_awake(nothing())
+        work.give_up()
+        await asyncio.wait([task])
+        assert task.cancelled() and not work.keeping
+
+    run(script())
+    gc.collect()  # a coroutine that nobody awaited would say so here
 
 
 def test_wait_until_is_cut_off_at_the_grace_period_and_its_failure_is_reported() -> None:

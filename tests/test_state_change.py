@@ -11,7 +11,8 @@ import pytest
 from rivetpy import codec
 from rivetpy.host import Host
 from rivetpy.workflow import layout
-from tests.support.disk import Disk, on_a_disk
+from tests.support.disk import Disk, count, on_a_disk
+from tests.support.world import until
 
 
 async def stored(disk: Disk, actor_id: str) -> Any:
@@ -62,6 +63,19 @@ def test_it_never_takes_along_what_a_running_step_changed(hook: Any, answered: A
     on_a_disk(flow, script, on_state_change=hook, actions={"add": add})
 
 
+@pytest.mark.parametrize("body", [add, count], ids=["def", "async"])
+def test_what_it_changed_after_a_step_is_durable_by_itself(body: Any) -> None:
+    async def flow(ctx: Any) -> None:
+        await ctx.step("add", body)
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        await until(host, actor_id)
+        await asyncio.sleep(2)
+        assert await stored(disk, actor_id) == {"n": 1, "changes": 1}
+
+    on_a_disk(flow, script, on_state_change=changed)
+
+
 def test_one_that_exits_ends_nothing() -> None:
     told: list[str] = []
 
@@ -76,3 +90,19 @@ def test_one_that_exits_ends_nothing() -> None:
         actions={"add": add},
     )
     assert told == ["on_state_change failed: RuntimeError: on_state_change called sys.exit(3)"]
+
+
+def test_an_actions_change_that_another_one_brought_along_is_durable_before_its_answer() -> None:
+    async def slow(c: Any) -> None:
+        c.state["slow"] = True
+        await asyncio.sleep(0.5)
+
+    async def script(host: Host, actor_id: str, disk: Disk) -> None:
+        other = asyncio.ensure_future(host.call(actor_id, "slow", []))
+        await asyncio.sleep(0.25)
+        add_one = asyncio.ensure_future(host.call(actor_id, "add", []))
+        await other
+        assert await stored(disk, actor_id) == {"n": 1, "slow": True}
+        await add_one
+
+    on_a_disk(None, script, actions={"add": add, "slow": slow})

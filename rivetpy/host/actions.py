@@ -63,7 +63,7 @@ async def perform(
     plain: bool = False,
 ) -> Value:
     """What user code returns (``plain``: as a client gets it), once what it changed is durable."""
-    before = core.half_done()
+    before, staged = core.half_done(), core.staged
     interleaved = False
     speaking = speaker.set(context.log)
     try:
@@ -79,7 +79,7 @@ async def perform(
     finally:
         speaker.reset(speaking)
         if context.touched:
-            await _commit(core, context, before, interleaved)
+            await _commit(core, context, before, staged, interleaved)
 
 
 def _as_sent(what: str, value: Value) -> Value:
@@ -92,7 +92,9 @@ def _as_sent(what: str, value: Value) -> Value:
         ) from None
 
 
-async def _commit(core: Core, context: ActorContext, before: bytes | None, interleaved: bool) -> None:
+async def _commit(
+    core: Core, context: ActorContext, before: bytes | None, staged: bytes | None, interleaved: bool
+) -> None:
     """Make the change durable. Never a running step's change before its entry (spec workflows 2): where the two
     can't be told apart, the answer waits for the step."""
     if context.part_of is not None:
@@ -100,6 +102,8 @@ async def _commit(core: Core, context: ActorContext, before: bytes | None, inter
         return
     change = None if core.cell is None else core.cell.change()
     if change is None or change == before:
+        if core.staged is not staged:  # by another's batch, which may have brought this one's change along
+            await core.caught_up()
         return
     if before is not None or interleaved or core.changing:
         await core.steps_settled()

@@ -173,6 +173,11 @@ class Core:
         self.cell = StateCell(self.definition.shape, data)
         self.newborn.puts[layout.STATE] = data
 
+    @property
+    def staged(self) -> bytes | None:
+        """The state that is stored or on its way to be; another object whenever one was handed in."""
+        return None if self.cell is None else self.cell.data
+
     def renew_state(self) -> None:
         """Go on with a copy of the state."""
         if self.cell is not None:
@@ -238,6 +243,10 @@ class Core:
         self._open_steps.add(step)
         if threading.get_ident() != self._loop_thread:
             self._in_threads.add(step)
+
+    def step_handed_in(self, step: object) -> None:
+        """The step's body is over and what it changed is on its way: no thread has the state in hand any more."""
+        self._in_threads.discard(step)
 
     def step_settled(self, step: object) -> None:
         """The step's attempt is recorded or given up."""

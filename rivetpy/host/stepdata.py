@@ -139,6 +139,7 @@ class StepData:
         """
         if self.touched:
             self._core.stage_state(batch)
+            self._core.step_handed_in(self)
         self._parts.table.stage(batch, self.rows.changes)
         self._messages = [self._parts.queues.stage(batch, queue, body) for queue, body in self.sends]
 

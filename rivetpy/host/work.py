@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from rivetpy.codec import Value
 from rivetpy.host.tasks import Tasks
@@ -31,11 +31,12 @@ class Work:
         self.keeping += 1
         task = self._tasks.start(self._finish(awaitable))
         task.add_done_callback(self._kept)
+        _closed_with(task, awaitable)
         return task
 
     def wait_until(self, awaitable: Awaitable[Value]) -> None:
         """Let it run; when the actor goes to sleep, this comes to its end first."""
-        self._tasks.start(self._alone(awaitable))
+        _closed_with(self._tasks.start(self._alone(awaitable)), awaitable)
 
     async def drain(self, deadline: float) -> None:
         """Wait for everything, also for what is begun meanwhile; cancel what is late (loop time)."""
@@ -63,3 +64,9 @@ class Work:
     def _kept(self, _: object) -> None:
         self.keeping -= 1
         self._on_rest()
+
+
+def _closed_with(task: asyncio.Task[Value], awaitable: Awaitable[Value]) -> None:
+    """A task that is cancelled before it begins never awaits its work, of which Python would complain."""
+    if isinstance(awaitable, Coroutine):
+        task.add_done_callback(lambda _: awaitable.close())

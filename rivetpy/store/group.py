@@ -90,7 +90,7 @@ class GroupCommit:
             if self._pace > SLOW and self._groups % PROBE:
                 self._sync_in_thread(group, results)
             else:
-                self._settle(group, _with(self._timed_sync(), results))
+                self._answer(group, _with(self._timed_sync(), results))
 
     @contextlib.contextmanager
     def _ending(self, group: Group) -> Iterator[None]:
@@ -101,7 +101,7 @@ class GroupCommit:
             unknown = StoreError(
                 "interrupted", "The write was interrupted; it may or may not have been kept."
             )
-            self._settle(group, _with(unknown, [None] * len(group)))
+            self._answer(group, _with(unknown, [None] * len(group)))
             raise
 
     def _timed_sync(self) -> Result:
@@ -118,7 +118,7 @@ class GroupCommit:
             self._syncing = None
             try:
                 with self._ending(group):
-                    self._settle(group, _with(syncing.result(), results))
+                    self._answer(group, _with(syncing.result(), results))
             finally:
                 self._flush()
 
@@ -130,10 +130,10 @@ class GroupCommit:
         if not refused:
             return group
         behind = [item for item in group if item[0].actor in refused]
-        self._settle(behind, [refused[batch.actor] for batch, _ in behind])
+        self._answer(behind, [refused[batch.actor] for batch, _ in behind])
         return [item for item in group if item[0].actor not in refused]
 
-    def _settle(self, group: Group, results: list[Result]) -> None:
+    def _answer(self, group: Group, results: list[Result]) -> None:
         for (batch, done), result in zip(group, results, strict=True):
             if done.done() or done.get_loop().is_closed():  # its caller is gone with its loop
                 continue

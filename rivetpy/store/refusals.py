@@ -11,6 +11,8 @@ class Refusals:
     """Remembers a refusal until the callers have heard of it.
 
     The batch behind a refused one was made on top of it: a state without the record of the step that changed it.
+    A store asks `of` before it takes a batch, and before it writes one that waited. It calls `tell` when it answers a
+    refusal, and `note` before that, where the answer comes later.
     """
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from rivetpy.host import Host
 from rivetpy.host.events import Watcher
 from rivetpy.store import Batch
 from rivetpy.store.memory import MemoryStore
-from rivetpy.store.refusals import Refusals
+from rivetpy.unbroken import Unbroken
 from rivetpy.workflow import layout, workflow
 from tests.support.jump import JumpClock, run
 
@@ -25,26 +26,31 @@ class Disk(MemoryStore):
         #: Keys: a commit that puts one that begins so is refused when its second is over.
         self.refused: bytes | None = None
         self.durable: list[bytes] = []
-        self._refusals = Refusals()
-        #: When a batch of an actor was refused last: what was handed in before is refused too.
-        self._refused_at: dict[str, float] = {}
+        self._on_the_way: deque[tuple[Batch, Unbroken[None]]] = deque()
+        #: What was handed in behind a refused batch of its actor.
+        self._behind: set[Unbroken[None]] = set()
 
     def commit(self, batch: Batch) -> asyncio.Future[None]:
-        return asyncio.ensure_future(self._commit(batch))
+        loop = asyncio.get_running_loop()
+        done = Unbroken[None](loop=loop)
+        if self._refusals.of(batch.actor) is not None:
+            self._behind.add(done)
+        self._on_the_way.append((batch, done))
+        loop.call_later(1, self._sync)
+        return done
 
-    async def _commit(self, batch: Batch) -> None:
-        begun = now()
-        await asyncio.sleep(1)
-        error = self._refusals.of(batch.actor)
+    def _sync(self) -> None:
+        batch, done = self._on_the_way.popleft()
         full = self.refused is not None and any(key.startswith(self.refused) for key in batch.puts)
-        if full or begun < self._refused_at.get(batch.actor, 0):
-            error = StoreError("disk_full", "The test's disk is full.")
-        if error is not None:
-            self._refused_at[batch.actor] = now()
+        error = StoreError("disk_full", "The test's disk is full.") if full or done in self._behind else None
+        error = error or self._apply(batch)
+        if error is None:
+            self.durable += batch.puts
+            done.set_result(None)
+        else:
+            self._behind.update(later for other, later in self._on_the_way if other.actor == batch.actor)
             self._refusals.tell(batch.actor, error)
-            raise error
-        await super().commit(batch)
-        self.durable += batch.puts
+            done.set_exception(error)
 
 
 Script = Callable[[Host, str, Disk], Awaitable[Any]]
