@@ -52,7 +52,7 @@ def run_rounds(rounds: int, data: Path, *options: str) -> None:
 
 
 def test_nothing_is_lost_over_some_kills(tmp_path: Path) -> None:
-    run_rounds(4, tmp_path)
+    run_rounds(3, tmp_path)
 
 
 @pytest.mark.long
