@@ -12,8 +12,9 @@ COMMAND = """
 import sys
 from rivetpy.cli import dev
 dev.run_dev = lambda options: 0
-from rivetpy.cli.app import app
-app("dev --port 7000 --data-dir data --log-level debug --durability process".split(), standalone_mode=False)
+from rivetpy.cli.app import command_line
+words = "dev --port 7000 --data-dir data --log-level debug --durability process".split()
+command_line(words)(words, standalone_mode=False)
 print(*sys.modules)
 """
 CHILD = """
@@ -26,7 +27,11 @@ print(*sys.modules)
 @pytest.mark.parametrize(
     ("program", "needed", "unwanted"),
     [
-        (COMMAND, "rivetpy.cli.supervisor", {"pydantic", "asyncio", "rivetpy.workflow", "watchfiles"}),
+        (
+            COMMAND,
+            "rivetpy.cli.supervisor",
+            {"pydantic", "asyncio", "rivetpy.workflow", "watchfiles", "rivetpy.cli.commands.send"},
+        ),
         (
             CHILD,
             "rivetpy.engine.app",

@@ -2,79 +2,67 @@
 
 from __future__ import annotations
 
+import importlib
+import keyword
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import Annotated, NoReturn
 
 import typer
 
-from rivetpy.cli.commands import (
-    actors,
-    call,
-    cancel,
-    completions,
-    destroy,
-    dev,
-    doctor,
-    export,
-    fork,
-    history,
-    import_,
-    init,
-    queue,
-    recover,
-    replay,
-    rewind,
-    send,
-    serve,
-    sleep,
-    state,
-    wake,
-    watch,
-)
 from rivetpy.cli.problems import FAILED, INTERRUPTED, WRONG_USAGE, Problem
 from rivetpy.cli.quick import QuickCommand, QuickGroup
 from rivetpy.errors import RivetError
 
-app = typer.Typer(
-    name="rivet",
-    cls=QuickGroup,
-    help="Durable actors and workflows for Python.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+#: Every sub-command, in the order of the help: the function of that name in its module of `rivetpy.cli.commands`.
+COMMANDS = (
+    "dev",
+    "serve",
+    "send",
+    "call",
+    "actors",
+    "history",
+    "state",
+    "queue",
+    "watch",
+    "replay",
+    "rewind",
+    "recover",
+    "cancel",
+    "wake",
+    "sleep",
+    "destroy",
+    "fork",
+    "export",
+    "import",
+    "doctor",
+    "init",
+    "completions",
 )
-#: Every sub-command by name, in the order of the help.
-COMMANDS = {
-    each.__name__.rstrip("_"): each
-    for each in (
-        dev.dev,
-        serve.serve,
-        send.send,
-        call.call,
-        actors.actors,
-        history.history,
-        state.state,
-        queue.queue,
-        watch.watch,
-        replay.replay,
-        rewind.rewind,
-        recover.recover,
-        cancel.cancel,
-        wake.wake,
-        sleep.sleep,
-        destroy.destroy,
-        fork.fork,
-        export.export,
-        import_.import_,
-        doctor.doctor,
-        init.init,
-        completions.completions,
+
+
+def command_line(words: Sequence[str]) -> typer.Typer:
+    """All sub-commands; one where the first of the ``words`` names it: to make all takes longer than most of them."""
+    app = typer.Typer(
+        name="rivet",
+        cls=QuickGroup,
+        help="Durable actors and workflows for Python.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
-}
-for name, command in COMMANDS.items():
-    app.command(name, cls=QuickCommand)(command)
+    app.callback(invoke_without_command=True)(_root)
+    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
+        app.command(name, cls=QuickCommand)(_command(name))
+    return app
+
+
+def _command(name: str) -> Callable[..., None]:
+    name = f"{name}_" if keyword.iskeyword(name) else name
+    command: Callable[..., None] = getattr(importlib.import_module(f"rivetpy.cli.commands.{name}"), name)
+    return command
 
 
 def _version(wanted: bool) -> None:
@@ -85,8 +73,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
-def root(
+def _root(
     context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
@@ -104,6 +91,8 @@ def main() -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     if "_RIVET_COMPLETE" in os.environ:
+        from rivetpy.cli.commands import completions
+
         completions.prepare()
     code = _guarded()
     try:
@@ -123,7 +112,7 @@ def _open_what_is_closed() -> None:
 
 def _guarded() -> int:
     try:
-        return int(app(prog_name="rivet", standalone_mode=False) or 0)
+        return int(command_line(sys.argv[1:])(prog_name="rivet", standalone_mode=False) or 0)
     except Problem as problem:
         return _say(str(problem), problem.code, problem.detail)
     except RivetError as error:
