@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,9 +68,9 @@ class FakeReloading:
 class Play:
     """A supervisor with fake children, and what it said."""
 
-    def __init__(self, tmp_path: Path, *, reload: bool = True) -> None:
+    def __init__(self, tmp_path: Path, *, reload: bool = True, log_format: str = "text") -> None:
         ref = RegistryRef(tmp_path / "registry.py", tmp_path, "registry", None)
-        launch = Launch(ref, tmp_path, "disk", False, "info", "text", False, 3, 4, 5, 6, (7, 8))
+        launch = Launch(ref, tmp_path, "disk", False, "info", log_format, False, 3, 4, 5, 6, (7, 8))
         self.children: list[FakeChild] = []
         self.reloading = FakeReloading() if reload else None
         self.supervisor = Supervisor(launch, lambda actors: None, self.reloading, self.make)  # type: ignore[arg-type]
@@ -116,6 +117,25 @@ def test_the_first_child_gets_the_data_at_once(play: Play) -> None:
     (first,) = play.children
     play.serve(first)
     assert first.done == ["import", "go", "speak"]
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_save_that_does_not_work_shows_the_traceback(
+    tmp_path: Path, said: list[str], log_format: str
+) -> None:
+    play = Play(tmp_path, log_format=log_format)
+    play.serve(play.children[0])
+    play.save(5)
+    play.supervisor._refused(play.children[1], StartProblem("it broke", "Traceback:\n  a.py:7"))  # type: ignore[arg-type]
+    waiting = "waiting for the next save; the last good code goes on"
+    if log_format == "text":
+        assert said == ["rivet: it broke", "Traceback:", "  a.py:7", f"rivet: {waiting}"]
+    else:
+        told = [json.loads(line) for line in said]
+        assert [(line["level"], line["message"]) for line in told] == [
+            ("error", "it broke\nTraceback:\n  a.py:7"),
+            ("info", waiting),
+        ]
 
 
 def test_the_next_child_gets_the_data_when_the_last_one_is_gone(play: Play, said: list[str]) -> None:

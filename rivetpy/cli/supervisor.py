@@ -249,9 +249,7 @@ class Supervisor:
         if self._actors is None or self.reloading is None:
             self._failure = problem
             return
-        self._say(str(problem))
-        for line in problem.detail.splitlines():
-            say_plainly(line)
+        self._say(str(problem), logging.ERROR, problem.detail)
         if child is self.coming:
             self._say(f"waiting for the next save{self._meanwhile}")
             self._prepare()
@@ -319,10 +317,12 @@ class Supervisor:
         if self.reloading is not None:
             self.reloading.close()
 
-    def _say(self, text: str) -> None:
-        """A line of the parent's own, apart from what the child prints."""
+    def _say(self, text: str, level: int = logging.INFO, detail: str = "") -> None:
+        """A line of the parent's own, apart from what the child prints; and a traceback below it."""
+        told = "\n".join(filter(None, (text, detail)))
         as_json = self.launch.log_format == "json"
-        say_plainly(object_line(logging.INFO, text) if as_json else f"rivet: {text}")
+        for line in [object_line(level, told)] if as_json else f"rivet: {told}".splitlines():
+            say_plainly(line)
 
     @property
     def _name(self) -> str:
