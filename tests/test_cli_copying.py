@@ -129,6 +129,13 @@ def test_mistakes(args: list[str], code: int, problem: str, monkeypatch: pytest.
     assert '"key":"x"' not in done("actors", "--json")
 
 
+def test_a_wrong_file_makes_no_data_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RIVET_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.delenv("RIVET_ENDPOINT")
+    assert "This is no exported actor." in rivet("import", "registry.py").error
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_file_is_not_printed_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal:
         def isatty(self) -> bool:

@@ -30,7 +30,10 @@ def export_actor(common: Common, actor: str, key: str) -> None:
 
 def import_actor(common: Common, file: str, key: str | None, as_json: bool) -> None:
     """Make the actor of a file."""
+    from rivetpy.host import archive
+
     data = read_input(file)
+    archive.unpack(data)  # before the keeper opens, and maybe makes, a data directory
     with open_keeper(common) as keeper, _key_is_free(f"rivet import {quote(file)} --key NEWKEY"):
         made = keeper.restore(data, key)
     _tell("import", f"imported {who(made)}", made, as_json)
