@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rivetpy import Registry, actor, queue, setup
 from rivetpy.cli.app import COMMANDS
+from rivetpy.host.archive import Archive
 from rivetpy.workflow import workflow
 from tests.support.command import Ended, engine_thread, rivet
 from tests.support.engine import RIVET, environment
@@ -269,7 +270,7 @@ def test_what_is_not_there_is_1_and_names_what_is(command: str) -> None:
 
 @pytest.mark.parametrize("command", sorted({*NOBODY, "send", "call", "import"}))
 def test_no_engine_is_1_and_says_how_to_start_one(command: str) -> None:
-    Path("file").touch()
+    Path("file").write_bytes(Archive("id", "a", ("one",), 5, [], None).pack())
     args = {"send": ["jobs"], "call": ["echo"], "import": ["file"]}.get(command) or NOBODY[command]
     ended = rivet(command, *args, "--endpoint", "http://127.0.0.1:9")
     assert (ended.code, ended.out) == (1, "")
