@@ -166,8 +166,3 @@ def _shortened(name: str) -> str:
 def actor_not_found(what: str) -> RivetError:
     """The one way to say that an actor isn't there."""
     return RivetError("actor", "not_found", f"Actor {what} was not found.")
-
-
-def metadata_of(error: RivetError) -> Mapping[str, object] | object:
-    """Metadata for the wire: None unless the error is public."""
-    return error.metadata if error.public else None

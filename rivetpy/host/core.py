@@ -95,16 +95,20 @@ class Core:
         if self.gone:
             raise self.restarting()
         self.activity += 1
-        self._last = written = self._store.commit(batch)
-        written.add_done_callback(functools.partial(self._written, batch))
-        return written
+        return self._commit(batch, tell=layout.STATE in batch.puts)
 
     async def caught_up(self) -> None:
         """Wait until what was handed in by now is durable. Raises `StoreError`."""
         if self._last is not None:
             await finished(self._last)
 
-    def _written(self, batch: Batch, written: asyncio.Future[None]) -> None:
+    def _commit(self, batch: Batch, *, tell: bool) -> asyncio.Future[None]:
+        """``tell``: it changes the state, and on_state_change is to hear of that."""
+        self._last = written = self._store.commit(batch)
+        written.add_done_callback(functools.partial(self._written, tell))
+        return written
+
+    def _written(self, tell: bool, written: asyncio.Future[None]) -> None:
         if written.cancelled():
             return
         error = written.exception()
@@ -112,7 +116,7 @@ class Core:
             # At once, whoever hears of it: an actor that is leaving still writes, and on top of what is not stored.
             self.gone, self._refused = True, error
             self._on_refused(error)
-        elif error is None and layout.STATE in batch.puts and self.on_state_change is not None:
+        elif error is None and tell and self.on_state_change is not None:
             self._state_changed(self.on_state_change)
 
     def _state_changed(self, told: Callable[[Batch], None]) -> None:
@@ -120,8 +124,7 @@ class Core:
         change = self.batch()
         told(change)
         if change.puts and not self.gone:
-            self._last = self._echo = self._store.commit(change)
-            self._echo.add_done_callback(functools.partial(self._written, self.batch()))
+            self._echo = self._commit(change, tell=False)
 
     async def _echoed(self) -> None:
         """Wait until what the hook changed is durable."""
